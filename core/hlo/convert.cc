@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/hlo/attributes.h"
+#include "core/hlo/elementwise.h"
+#include "core/hlo/shape.h"
+
+namespace tpu::hlo {
+namespace {
+
+Value plain_convert(Value x, DType t) {
+  if (x.dtype() == t) return x;
+  return make("stablehlo.convert", {x}, {t, x.dims()});
+}
+
+bool is_narrow_float(DType t) { return is_float(t) && byte_size(t) < 4; }
+
+Value to_float(Value x, DType t) {
+  // PyTorch's narrow types are made from float, also where that rounds twice.
+  if (is_narrow_float(t) && !is_float(x.dtype())) x = plain_convert(x, DType::kF32);
+  if (is_narrow_float(t) && x.dtype() == DType::kF64) x = plain_convert(x, DType::kF32);
+  return plain_convert(x, t);
+}
+
+// cvttss2si and its kin: NaN and numbers out of range give the least integer. XLA's own conversion
+// saturates, which differs only above the range and for NaN.
+Value truncate_to_signed(Value x, DType t) {
+  const double limit = t == DType::kS64 ? 0x1p63 : 0x1p31;
+  const Value below = lt(x, full_like(x, limit));
+  const Value least = broadcast_to(lowest(x.graph(), t), x.dims());
+  return select(below, plain_convert(x, t), least);
+}
+
+// Numbers from 2^63 on keep their value; the others go by way of the signed type and wrap.
+Value truncate_to_u64(Value x) {
+  const Value half = full_like(x, 0x1p63);
+  const Value big = ge(x, half);
+  const Value bits = truncate_to_signed(select(big, sub(x, half), x), DType::kS64);
+  const Value u = plain_convert(bits, DType::kU64);
+  const Value top = full_like(u, std::numeric_limits<int64_t>::min());
+  return select(big, xor_(u, top), u);
+}
+
+Value float_to_integer(Value x, DType t) {
+  x = plain_convert(x, compute_type(x.dtype()));
+  if (t == DType::kU64) return truncate_to_u64(x);
+  if (t == DType::kS64 || t == DType::kU32) {
+    return plain_convert(truncate_to_signed(x, DType::kS64), t);
+  }
+  return plain_convert(truncate_to_signed(x, DType::kS32), t);
+}
+
+Value to_complex(Value x, DType t) {
+  const DType part = real_of(t);
+  if (is_complex(x.dtype()))
+    return complex(plain_convert(real(x), part), plain_convert(imag(x), part));
+  const Value re = to_float(x, part);
+  return complex(re, full_like(re, int64_t{0}));
+}
+
+Value not_zero(Value x) {
+  if (is_narrow_float(x.dtype())) x = plain_convert(x, DType::kF32);
+  return ne(x, full_like(x, int64_t{0}));
+}
+
+Value convert_array(Value x, DType t) {
+  if (x.dtype() == t) return x;
+  if (is_bool(t)) return not_zero(x);
+  if (is_complex(t)) return to_complex(x, t);
+  if (is_complex(x.dtype())) x = real(x);
+  if (is_float(t)) return to_float(x, t);
+  return is_float(x.dtype()) ? float_to_integer(x, t) : plain_convert(x, t);
+}
+
+int64_t ratio(DType wide, DType narrow) {
+  return static_cast<int64_t>(byte_size(wide) / byte_size(narrow));
+}
+
+// Between types that are neither bool nor complex.
+Value bitcast_real(Value x, DType t) {
+  if (x.dtype() == t) return x;
+  Dims dims = x.dims();
+  if (byte_size(t) < byte_size(x.dtype())) {
+    dims.push_back(ratio(x.dtype(), t));
+  } else if (byte_size(t) > byte_size(x.dtype())) {
+    TPU_CHECK(!dims.empty() && dims.back() == ratio(t, x.dtype()),
+              "the minor dimension holds the parts of one element");
+    dims.pop_back();
+  }
+  return make("stablehlo.bitcast_convert", {x}, {t, dims});
+}
+
+Value split_complex(Value x) {
+  Dims dims = x.dims();
+  dims.push_back(1);
+  return concatenate({reshape(real(x), dims), reshape(imag(x), dims)}, x.rank());
+}
+
+Value join_complex(Value pairs) {
+  const int64_t axis = pairs.rank() - 1;
+  Dims dims = pairs.dims();
+  dims.pop_back();
+  return complex(reshape(slice_axis(pairs, axis, 0, 1), dims),
+                 reshape(slice_axis(pairs, axis, 1, 2), dims));
+}
+
+// A complex number is a pair of reals, in a minor dimension of 2.
+Value bitcast_from_complex(Value x, DType t) {
+  const Value pairs = split_complex(x);
+  const DType part = pairs.dtype();
+  const Value bits = bitcast_resize(pairs, t);
+  if (byte_size(t) >= byte_size(part)) return bits;
+  Dims dims = x.dims();
+  dims.push_back(ratio(x.dtype(), t));
+  return reshape(bits, dims);
+}
+
+Value bitcast_to_complex(Value x, DType t) {
+  const DType part = real_of(t);
+  if (byte_size(x.dtype()) < byte_size(part)) {
+    Dims dims = x.dims();
+    dims.back() = 2;
+    dims.push_back(ratio(part, x.dtype()));
+    x = reshape(x, dims);
+  }
+  return join_complex(bitcast_resize(x, part));
+}
+
+}  // namespace
+
+Value convert(Value x, DType t) {
+  if (x.dtype() == t) return x;
+  // Truth is asked of the number as it was read: an integer carrier would drop a fraction.
+  const auto slot = is_bool(t) ? std::nullopt : x.graph().scalar_slot(x);
+  return convert_array(slot ? x.graph().scalar(*slot, t) : x, t);
+}
+
+Value bitcast(Value x, DType t) {
+  TPU_CHECK(byte_size(x.dtype()) == byte_size(t), "bitcast keeps the size of elements");
+  return bitcast_resize(x, t);
+}
+
+Value bitcast_resize(Value x, DType t) {
+  if (x.dtype() == t) return x;
+  if (is_bool(x.dtype())) return bitcast_resize(convert_array(x, DType::kU8), t);
+  if (is_bool(t)) return convert_array(bitcast_resize(x, DType::kU8), t);
+  if (is_complex(x.dtype())) return bitcast_from_complex(x, t);
+  if (is_complex(t)) return bitcast_to_complex(x, t);
+  return bitcast_real(x, t);
+}
+
+}  // namespace tpu::hlo
