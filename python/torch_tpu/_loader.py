@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registers device ``tpu`` with torch: the entry point ``torch.backends`` calls :func:`load`.
 
-Runs inside ``import torch``, so it stays light: it starts no device, compiles nothing, prints nothing.
+Runs inside ``import torch``, so it stays light: no device is started and nothing is printed.
 """
 
 import atexit
@@ -27,7 +27,7 @@ def load() -> None:
         return
     _check_torch_version()
 
-    from torch_tpu import _autocast, _C, _config, device_module
+    from torch_tpu import _C, _autocast, _config, device_module
 
     config = _config.from_environment(os.environ)
     _C.configure(

@@ -17,7 +17,7 @@ def device_count() -> int:
 
 
 def is_available() -> bool:
-    """Whether there is a device to run on: a TPU, or the CPU plugin in its place. Starts no device."""
+    """Whether there is a TPU, or the CPU plugin in its place. Starts no device."""
     return _C.device_count() > 0
 
 
@@ -73,7 +73,7 @@ class device:
 
 
 class device_of(device):
-    """Context manager that makes the device of ``obj`` current, if it is a ``tpu`` tensor or storage."""
+    """Context manager that makes the device of a tensor or storage current, if it is a ``tpu``."""
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj.device if obj.device.type == "tpu" else None)

@@ -54,7 +54,7 @@ class EagerModeModule(types.ModuleType):
 
 
 class set_eager_mode(contextlib.ContextDecorator):
-    """Context manager and decorator: run this thread's operations in ``mode``. The innermost wins."""
+    """Context manager and decorator: this thread's operations run in ``mode``; innermost wins."""
 
     def __init__(self, mode: EagerMode | int) -> None:
         self.mode = EagerMode(_checked(mode))

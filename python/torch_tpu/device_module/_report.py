@@ -14,7 +14,7 @@ def cache_stats() -> dict[str, Any]:
 
 
 def compile_events() -> list[dict[str, Any]]:
-    """The latest compiles, oldest first: dicts of ``op``, ``reason``, ``detail`` and ``seconds``."""
+    """The latest compiles, oldest first: dicts of ``op``, ``reason``, ``detail``, ``seconds``."""
     return list(_C.compile_events())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device arguments as users write them, turned into an index. ``torch.load`` looks for this name."""
+"""Device arguments as users write them, turned into an index. ``torch.load`` looks here too."""
 
 import torch
 
