@@ -16,10 +16,40 @@ Value plain_convert(Value x, DType t) {
 
 bool is_narrow_float(DType t) { return is_float(t) && byte_size(t) < 4; }
 
+constexpr int64_t kF32MantissaBits = 23;
+
+// An f8e8m0fnu is the exponent field of a float: sign dropped, ties away from zero (but to even
+// below the normal numbers), infinities NaN. By bits, as its least values are subnormal floats.
+Value to_e8m0(Value x) {
+  const Value bits = bitcast(x, DType::kU32);
+  const auto number = [&](int64_t v) { return full_like(bits, v); };
+  const Value magnitude = and_(bits, number(0x7FFFFFFF));
+  const Value exponent = shift_right_logical(magnitude, number(kF32MantissaBits));
+  const Value mantissa = and_(magnitude, number(0x7FFFFF));
+  const Value ties_up = min(exponent, number(1));
+  const Value rounds_up = gt(add(mantissa, ties_up), number(0x400000));
+  const Value rounded = min(add(exponent, plain_convert(rounds_up, DType::kU32)), number(0xFF));
+  return bitcast(plain_convert(rounded, DType::kU8), DType::kF8E8M0FNU);
+}
+
+Value from_e8m0(Value x) {
+  const Value exponent = plain_convert(bitcast(x, DType::kU8), DType::kU32);
+  const auto number = [&](int64_t v) { return full_like(exponent, v); };
+  const Value power = shift_left(exponent, number(kF32MantissaBits));
+  const Value bits =
+      select(eq(exponent, number(0xFF)), number(0x7FC00000), max(power, number(0x400000)));
+  return bitcast(bits, DType::kF32);
+}
+
 Value to_float(Value x, DType t) {
   // PyTorch's narrow types are made from float, also where that rounds twice.
-  if (is_narrow_float(t) && !is_float(x.dtype())) x = plain_convert(x, DType::kF32);
-  if (is_narrow_float(t) && x.dtype() == DType::kF64) x = plain_convert(x, DType::kF32);
+  const bool by_float = is_narrow_float(t) && (!is_float(x.dtype()) || x.dtype() == DType::kF64);
+  if (by_float || t == DType::kF8E8M0FNU || t == DType::kF8E4M3FN) {
+    x = plain_convert(x, DType::kF32);
+  }
+  if (t == DType::kF8E8M0FNU) return to_e8m0(x);
+  // PyTorch saturates here, and here only.
+  if (t == DType::kF8E4M3FN) x = clamp(full_like(x, -448.0), x, full_like(x, 448.0));
   return plain_convert(x, t);
 }
 
@@ -66,6 +96,7 @@ Value not_zero(Value x) {
 
 Value convert_array(Value x, DType t) {
   if (x.dtype() == t) return x;
+  if (x.dtype() == DType::kF8E8M0FNU) x = from_e8m0(x);
   if (is_bool(t)) return not_zero(x);
   if (is_complex(t)) return to_complex(x, t);
   if (is_complex(x.dtype())) x = real(x);
@@ -108,10 +139,13 @@ Value join_complex(Value pairs) {
 // A complex number is a pair of reals, in a minor dimension of 2.
 Value bitcast_from_complex(Value x, DType t) {
   const Value pairs = split_complex(x);
-  const DType part = pairs.dtype();
-  const Value bits = bitcast_resize(pairs, t);
-  if (byte_size(t) >= byte_size(part)) return bits;
   Dims dims = x.dims();
+  if (byte_size(t) > byte_size(x.dtype())) {
+    dims.back() *= 2;
+    return bitcast_resize(reshape(pairs, dims), t);
+  }
+  const Value bits = bitcast_resize(pairs, t);
+  if (byte_size(t) >= byte_size(pairs.dtype())) return bits;
   dims.push_back(ratio(x.dtype(), t));
   return reshape(bits, dims);
 }

@@ -13,10 +13,21 @@ void check_same_type(std::string_view op, Value a, Value b) {
   TPU_CHECK(false, fmt::format("{} of {} and {}", op, a.type().str(), b.type().str()).c_str());
 }
 
+// The compiler accepts some of these on complex numbers and then crashes or answers nonsense.
+Value real_binary(std::string_view op, Value a, Value b) {
+  TPU_CHECK(!is_complex(a.dtype()), "complex numbers have no order and no remainder");
+  return binary(op, a, b);
+}
+
 Value compare(std::string_view direction, Value a, Value b) {
   check_same_type("compare", a, b);
   return make("stablehlo.compare", {a, b}, {DType::kPred, a.dims()},
               fmt::format("comparison_direction = #stablehlo<comparison_direction {}>", direction));
+}
+
+Value order(std::string_view direction, Value a, Value b) {
+  TPU_CHECK(!is_complex(a.dtype()), "complex numbers have no order");
+  return compare(direction, a, b);
 }
 
 }  // namespace
@@ -88,9 +99,9 @@ Value add(Value a, Value b) { return binary("stablehlo.add", a, b); }
 Value sub(Value a, Value b) { return binary("stablehlo.subtract", a, b); }
 Value mul(Value a, Value b) { return binary("stablehlo.multiply", a, b); }
 Value div(Value a, Value b) { return binary("stablehlo.divide", a, b); }
-Value rem(Value a, Value b) { return binary("stablehlo.remainder", a, b); }
-Value max(Value a, Value b) { return binary("stablehlo.maximum", a, b); }
-Value min(Value a, Value b) { return binary("stablehlo.minimum", a, b); }
+Value rem(Value a, Value b) { return real_binary("stablehlo.remainder", a, b); }
+Value max(Value a, Value b) { return real_binary("stablehlo.maximum", a, b); }
+Value min(Value a, Value b) { return real_binary("stablehlo.minimum", a, b); }
 Value pow(Value a, Value b) { return binary("stablehlo.power", a, b); }
 Value atan2(Value a, Value b) { return binary("stablehlo.atan2", a, b); }
 
@@ -110,10 +121,10 @@ Value count_leading_zeros(Value x) { return unary("stablehlo.count_leading_zeros
 
 Value eq(Value a, Value b) { return compare("EQ", a, b); }
 Value ne(Value a, Value b) { return compare("NE", a, b); }
-Value lt(Value a, Value b) { return compare("LT", a, b); }
-Value le(Value a, Value b) { return compare("LE", a, b); }
-Value gt(Value a, Value b) { return compare("GT", a, b); }
-Value ge(Value a, Value b) { return compare("GE", a, b); }
+Value lt(Value a, Value b) { return order("LT", a, b); }
+Value le(Value a, Value b) { return order("LE", a, b); }
+Value gt(Value a, Value b) { return order("GT", a, b); }
+Value ge(Value a, Value b) { return order("GE", a, b); }
 
 Value select(Value predicate, Value on_true, Value on_false) {
   check_same_type("select", on_true, on_false);
@@ -123,6 +134,7 @@ Value select(Value predicate, Value on_true, Value on_false) {
 }
 
 Value clamp(Value low, Value x, Value high) {
+  TPU_CHECK(!is_complex(x.dtype()), "complex numbers have no order");
   check_same_type("clamp", low, x);
   check_same_type("clamp", x, high);
   return make("stablehlo.clamp", {low, x, high}, x.type());

@@ -139,8 +139,19 @@ Graph::RandomState Graph::random_state(int64_t blocks) {
   if (!random_) {
     random_ = RandomState{scalar(kSeedSlot, DType::kU64), scalar(kOffsetSlot, DType::kU64)};
   }
+  RandomState state = *random_;
+  if (random_blocks_ > 0) {
+    const Type u64{DType::kU64, {}};
+    const Value drawn = node1({.op = "stablehlo.constant",
+                               .inputs = {},
+                               .results = {u64},
+                               .attributes = fmt::format("value = dense<{}> : tensor<ui64>",
+                                                         random_blocks_)});
+    state.offset =
+        node1({.op = "stablehlo.add", .inputs = {state.offset, drawn}, .results = {u64}});
+  }
   random_blocks_ += blocks;
-  return *random_;
+  return state;
 }
 
 void Graph::check(Value bad, Value value, std::string message, CheckKind kind) {
@@ -181,6 +192,60 @@ Values Graph::node(NodeSpec spec) {
   nodes_.push_back(std::move(node));
   current_->push_back(static_cast<int>(nodes_.size()) - 1);
   return results;
+}
+
+std::vector<char> Graph::live_values(const Values& results) const {
+  std::vector<char> live(types_.size(), 0);
+  const auto mark = [&](int id) { live[static_cast<size_t>(id)] = 1; };
+  for (const Value& v : results) mark(v.id());
+  for (const PendingCheck& c : pending_checks_) {
+    mark(c.bad.id());
+    mark(c.value.id());
+  }
+  // A node is listed after its operands and after the nodes of its blocks.
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    const Node& n = nodes_[i];
+    const auto first = live.begin() + n.first_result;
+    if (std::none_of(first, first + n.result_count, [](char l) { return l != 0; })) continue;
+    for (const int id : n.inputs) mark(id);
+    for (const Block& b : n.blocks) {
+      for (const int id : b.results) mark(id);
+    }
+  }
+  return live;
+}
+
+std::vector<int> Graph::prune(const Values& results) {
+  const std::vector<char> live = live_values(results);
+  const auto is_live = [&](int id) { return live[static_cast<size_t>(id)] != 0; };
+  std::erase_if(top_, [&](int i) {
+    const Node& n = nodes_[static_cast<size_t>(i)];
+    for (int k = 0; k < n.result_count; ++k) {
+      if (is_live(n.first_result + k)) return false;
+    }
+    return true;
+  });
+
+  std::vector<int> kept;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (is_live(parameters_[i])) kept.push_back(static_cast<int>(i));
+  }
+  std::erase_if(parameters_, [&](int id) { return !is_live(id); });
+
+  std::vector<ScalarUse> uses;
+  std::vector<int> values;
+  words_ = 0;
+  for (size_t i = 0; i < scalar_uses_.size(); ++i) {
+    if (!is_live(scalar_values_[i])) continue;
+    ScalarUse use = scalar_uses_[i];
+    use.first_word = words_;
+    words_ += word_count(use.carrier);
+    uses.push_back(use);
+    values.push_back(scalar_values_[i]);
+  }
+  scalar_uses_ = std::move(uses);
+  scalar_values_ = std::move(values);
+  return kept;
 }
 
 void Graph::emit_scalars(std::string& out) const {

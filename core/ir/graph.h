@@ -98,8 +98,9 @@ class Graph {
   void mark_wrapped(Value value) { wrapped_.push_back(value.id()); }
   bool is_wrapped(Value value) const;
 
-  // Seed and offset of the generator of this call, both u64[]; `numbers` is how many 128-bit
-  // blocks the op draws, by which the offset advances after the launch.
+  // Seed and offset of the generator for an op that draws `blocks` 128-bit blocks, both u64[].
+  // Later draws of the same graph start where this one ends; the generator's offset advances by
+  // random_blocks() per launch.
   struct RandomState {
     Value seed;
     Value offset;
@@ -138,6 +139,10 @@ class Graph {
   int words() const { return words_; }
   const std::vector<Check>& checks() const { return checks_; }
 
+  // Drops what `results` and the checks do not need: nodes, parameters, run-time scalars. Returns
+  // the numbers of the parameters kept, which are then numbered anew. Once, before module().
+  std::vector<int> prune(const Values& results);
+
   // An output that takes the memory of a parameter when the launch may donate it.
   struct Alias {
     int result;
@@ -166,6 +171,7 @@ class Graph {
   Block build_block(const std::vector<Type>& arguments, const Body& body);
   struct Listing;
   Listing list(std::span<const int> ids) const;
+  std::vector<char> live_values(const Values& results) const;
   std::string emit_arguments(const Values& results, const std::vector<Alias>& aliases,
                              const std::vector<int>& destinations, Module& m) const;
   void emit_scalars(std::string& out) const;
