@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons and tests whose result is bool.
+#include "lower/families.h"
+#include "lower/math.h"
+
+namespace tpu::lower {
+namespace {
+
+template <Value (*op)(Value, Value)>
+Value compared(Value a, Value b) {
+  const Values v = align_compute({a, b});
+  return op(v[0], v[1]);
+}
+
+Value computable(Value x) { return hlo::convert(x, ir::compute_type(x.dtype())); }
+
+Value is_nan(Value x) { return hlo::is_nan(computable(x)); }
+
+Value is_inf(Value x) {
+  const Value y = computable(x);
+  return is_infinite(hlo::real(y)) | is_infinite(hlo::imag(y));
+}
+
+Value is_signed_infinity(Value x, double infinity) {
+  const Value y = computable(x);
+  if (!ir::is_float(y.dtype())) return hlo::full(x.graph(), {DType::kPred, x.dims()}, false);
+  return equals(y, infinity);
+}
+Value is_pos_inf(Value x) { return is_signed_infinity(x, INFINITY); }
+Value is_neg_inf(Value x) { return is_signed_infinity(x, -INFINITY); }
+
+}  // namespace
+
+Rules compare_rules() {
+  const Traits pointwise{.strides = Strides::kPointwise};
+  return {
+      {"aten::eq.Tensor", compared<hlo::eq>},
+      {"aten::ne.Tensor", compared<hlo::ne>},
+      {"aten::lt.Tensor", compared<hlo::lt>},
+      {"aten::le.Tensor", compared<hlo::le>},
+      {"aten::gt.Tensor", compared<hlo::gt>},
+      {"aten::ge.Tensor", compared<hlo::ge>},
+      {"aten::eq.Scalar", with_number<compared<hlo::eq>>},
+      {"aten::ne.Scalar", with_number<compared<hlo::ne>>},
+      {"aten::lt.Scalar", with_number<compared<hlo::lt>>},
+      {"aten::le.Scalar", with_number<compared<hlo::le>>},
+      {"aten::gt.Scalar", with_number<compared<hlo::gt>>},
+      {"aten::ge.Scalar", with_number<compared<hlo::ge>>},
+      {"aten::isnan", is_nan, pointwise},
+      {"aten::isinf", is_inf, pointwise},
+      {"aten::isposinf", is_pos_inf},
+      {"aten::isneginf", is_neg_inf},
+      {"aten::signbit", sign_bit},
+  };
+}
+
+}  // namespace tpu::lower

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The explicit list of rule families; each is a file of this folder. A new family adds one
+// declaration here and one line in families.cc.
+#pragma once
+
+#include "lower/rule.h"
+
+namespace tpu::lower {
+
+using Rules = std::vector<Rule>;
+
+Rules activation_backward_rules();
+Rules activation_rules();
+Rules attention_rules();
+Rules bitwise_rules();
+Rules compare_rules();
+Rules conv_rules();
+Rules factory_rules();
+Rules fft_rules();
+Rules foreach_rules();
+Rules index_rules();
+Rules linalg_rules();
+Rules loss_rules();
+Rules matmul_rules();
+Rules norm_rules();
+Rules optimizer_rules();
+Rules pad_rules();
+Rules pointwise_rules();
+Rules pool_rules();
+Rules random_rules();
+Rules reduce_rules();
+Rules rnn_rules();
+Rules scan_rules();
+Rules scatter_rules();
+Rules shape_rules();
+Rules softmax_rules();
+Rules sort_rules();
+Rules special_rules();
+Rules unary_rules();
+Rules upsample_rules();
+
+Rules collect_families();
+
+}  // namespace tpu::lower
