@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/exec/compiler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/cache/lru.h"
+#include "core/exec/environment.h"
+#include "core/exec/fork_guard.h"
+#include "core/exec/option_sets.h"
+
+namespace tpu::exec {
+namespace {
+
+constexpr size_t kProgramCacheBytes = size_t{512} << 20;
+constexpr size_t kRecordCacheBytes = size_t{64} << 20;
+constexpr size_t kMostEvents = 1000;
+// What a loaded program of a few ops weighs beside its code.
+constexpr size_t kProgramOverhead = 20 << 10;
+
+constexpr std::string_view kProbe =
+    "module { func.func public @main(%0: tensor<f32>) -> tensor<f32> { return %0 : tensor<f32> } }";
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+Hash128 tagged(const Hash128& environment, const Hash128& key, std::string_view tag) {
+  Hasher hasher;
+  hasher.add(environment);
+  hasher.add(key);
+  hasher.add(tag);
+  return hasher.finish();
+}
+
+// Texts of checks are not in the module but in the layout, so they are hashed with it.
+Hash128 program_identity(const Hash128& machine, const std::string& text,
+                         const pjrt::CompileOptions& options, const ProgramLayout& layout) {
+  Hasher hasher;
+  hasher.add(machine);
+  hasher.add(hash_bytes(text));
+  hasher.add(options.serialize());
+  for (const ir::Check& c : layout.checks) {
+    hasher.add(static_cast<uint64_t>(c.kind));
+    hasher.add(c.message);
+  }
+  return hasher.finish();
+}
+
+void check_layout(const ir::Graph::Module& module, const ProgramLayout& layout) {
+  const auto result = [&](int i) { return layout.results[static_cast<size_t>(i)]; };
+  std::vector<ir::Type> parameters = layout.arrays;
+  if (layout.words > 0) parameters.push_back({ir::DType::kS32, {layout.words}});
+  for (const int d : layout.destinations) parameters.push_back(result(d));
+  TPU_CHECK(module.parameters == parameters, "the layout describes the module's parameters");
+  std::vector<ir::Type> results = layout.results;
+  if (!layout.checks.empty()) results.push_back({ir::DType::kS64, {2}});
+  TPU_CHECK(module.results == results, "the layout describes the module's results");
+  for (const ir::Graph::Alias& a : layout.aliases) {
+    TPU_CHECK(a.parameter >= 0 && static_cast<size_t>(a.parameter) < layout.arrays.size(),
+              "only arrays are donated");
+  }
+}
+
+// The stored form: the program's temporary bytes, then the plugin's own serialization.
+std::string pack(uint64_t temp_bytes, const std::string& executable) {
+  std::string bytes(sizeof(temp_bytes), '\0');
+  std::memcpy(bytes.data(), &temp_bytes, sizeof(temp_bytes));
+  return bytes + executable;
+}
+
+uint64_t unpack(std::string& bytes) {
+  uint64_t temp_bytes = 0;
+  std::memcpy(&temp_bytes, bytes.data(), sizeof(temp_bytes));
+  bytes.erase(0, sizeof(temp_bytes));
+  return temp_bytes;
+}
+
+}  // namespace
+
+struct Compiler::Impl {
+  pjrt::Client& client;
+  cache::Store& store;
+  const bool cpu;
+  const Hash128 machine;
+  const Hash128 environment;
+
+  using Outcome = Result<ProgramRef>;
+  std::mutex lock;  // guards all below; not held while compiling, loading or storing
+  cache::Lru<Hash128, ProgramRef, Hash128Hasher> programs{kProgramCacheBytes};
+  cache::Lru<Hash128, std::string, Hash128Hasher> records{kRecordCacheBytes};
+  std::unordered_map<Hash128, std::shared_future<Outcome>, Hash128Hasher> running;
+  std::vector<std::string> refused_options;
+  CacheStats stats;
+  std::deque<CompileEvent> events;
+
+  Impl(pjrt::Client& client, cache::Store& store)
+      : client(client),
+        store(store),
+        cpu(computes_on_host(client)),
+        machine(machine_identity(client)),
+        environment(tagged(machine, build_identity(), "environment")) {}
+
+  ProgramRef in_memory(const Hash128& identity) {
+    const std::lock_guard guard(lock);
+    const ProgramRef* found = programs.find(identity);
+    if (found == nullptr) return nullptr;
+    ++stats.memory_hits;
+    return *found;
+  }
+
+  ProgramRef keep(ProgramRef program, size_t bytes) {
+    const std::lock_guard guard(lock);
+    programs.put(program->identity, program, bytes + kProgramOverhead);
+    return program;
+  }
+
+  ProgramRef make(pjrt::Executable executable, ProgramLayout layout, const Hash128& identity,
+                  size_t temp_bytes);
+  ProgramRef on_disk(const Hash128& identity, const ProgramLayout& layout);
+  Outcome build(const Request& request, const Hash128& identity,
+                const pjrt::CompileOptions& options);
+  Result<pjrt::Executable> compile(const std::string& text, pjrt::CompileOptions options);
+  void drop_refused(pjrt::CompileOptions& options);
+  void find_refused(const pjrt::CompileOptions& options);
+  void count_compile(const Request& request, double seconds);
+};
+
+ProgramRef Compiler::Impl::make(pjrt::Executable executable, ProgramLayout layout,
+                                const Hash128& identity, size_t temp_bytes) {
+  size_t result_bytes = 0;
+  for (const ir::Type& t : layout.results) result_bytes += t.bytes();
+  return std::make_shared<const Program>(std::move(executable), std::move(layout), identity,
+                                         temp_bytes, result_bytes);
+}
+
+ProgramRef Compiler::Impl::on_disk(const Hash128& identity, const ProgramLayout& layout) {
+  const Hash128 key = tagged(machine, identity, "program");
+  auto bytes = store.get(key);
+  if (!bytes || bytes->size() < sizeof(uint64_t)) return nullptr;
+  const Stopwatch watch;
+  const uint64_t temp_bytes = unpack(*bytes);
+  auto executable = client.deserialize(*bytes);
+  const size_t results = layout.results.size() + !layout.checks.empty();
+  const auto outputs = executable.ok() ? executable->output_count() : executable.status();
+  const bool usable = outputs.ok() && outputs.value() == results;
+  {
+    const std::lock_guard guard(lock);
+    if (usable) {
+      ++stats.disk_hits;
+      stats.load_seconds += watch.seconds();
+    } else {
+      ++stats.disk_errors;
+    }
+  }
+  if (!usable) {
+    store.remove(key);
+    return nullptr;
+  }
+  return keep(make(std::move(executable).value(), layout, identity, temp_bytes), bytes->size());
+}
+
+Compiler::Impl::Outcome Compiler::Impl::build(const Request& request, const Hash128& identity,
+                                              const pjrt::CompileOptions& options) {
+  if (ProgramRef stored = on_disk(identity, request.layout)) return stored;
+  const Stopwatch watch;
+  auto executable = compile(request.module.text, options);
+  if (!executable.ok()) {
+    return executable.status().with_context(fmt::format("compiling {}", request.op));
+  }
+  count_compile(request, watch.seconds());
+  const auto use = executable->memory_use();
+  const size_t temp_bytes = use.ok() ? use->temp_bytes : 0;
+  const auto serialized = executable->serialize();  // not every plugin can
+  if (serialized.ok()) {
+    store.put(tagged(machine, identity, "program"), pack(temp_bytes, serialized.value()));
+  }
+  return keep(make(std::move(executable).value(), request.layout, identity, temp_bytes),
+              serialized.ok() ? serialized->size() : request.module.text.size());
+}
+
+// A plugin refuses a program because of an option it does not know just as because of the program.
+// So a refusal is tried again without our options, and if that helps, they are tried one by one.
+Result<pjrt::Executable> Compiler::Impl::compile(const std::string& text,
+                                                 pjrt::CompileOptions options) {
+  drop_refused(options);
+  auto first = client.compile(text, options);
+  if (first.ok() || options.overrides.empty() || first.status().code() != Code::kInvalidArgument) {
+    return first;
+  }
+  auto plain = options;
+  plain.overrides.clear();
+  if (!client.compile(text, plain).ok()) return first;
+  find_refused(options);
+  drop_refused(options);
+  return client.compile(text, options);
+}
+
+void Compiler::Impl::drop_refused(pjrt::CompileOptions& options) {
+  const std::lock_guard guard(lock);
+  std::erase_if(options.overrides, [&](const pjrt::OptionOverride& o) {
+    return std::find(refused_options.begin(), refused_options.end(), o.name) !=
+           refused_options.end();
+  });
+}
+
+void Compiler::Impl::find_refused(const pjrt::CompileOptions& options) {
+  for (const pjrt::OptionOverride& o : options.overrides) {
+    pjrt::CompileOptions one;
+    one.overrides = {o};
+    if (client.compile(std::string(kProbe), one).ok()) continue;
+    const std::lock_guard guard(lock);
+    refused_options.push_back(o.name);
+  }
+}
+
+void Compiler::Impl::count_compile(const Request& request, double seconds) {
+  const std::lock_guard guard(lock);
+  ++stats.compiles;
+  stats.compile_seconds += seconds;
+  events.push_back({request.op, request.reason, request.detail, seconds});
+  if (events.size() > kMostEvents) events.pop_front();
+}
+
+Compiler::Compiler(pjrt::Client& client, cache::Store& store)
+    : impl_(std::make_unique<Impl>(client, store)) {}
+Compiler::~Compiler() = default;
+
+Result<ProgramRef> Compiler::compile(Request request) {
+  if (out_of_service()) return out_of_service_status();
+  check_layout(request.module, request.layout);
+  const auto options = compile_options(request.options, impl_->cpu, request.module.text);
+  const Hash128 identity =
+      program_identity(impl_->machine, request.module.text, options, request.layout);
+  if (ProgramRef found = impl_->in_memory(identity)) return found;
+
+  std::promise<Impl::Outcome> promise;
+  std::shared_future<Impl::Outcome> other;
+  {
+    const std::lock_guard guard(impl_->lock);
+    const auto [it, inserted] = impl_->running.try_emplace(identity);
+    if (inserted) {
+      it->second = promise.get_future().share();
+    } else {
+      other = it->second;
+    }
+  }
+  if (other.valid()) return other.get();
+
+  Impl::Outcome outcome = Status(Code::kInternal, "compilation ended by an exception");
+  const auto finish = [&] {
+    const std::lock_guard guard(impl_->lock);
+    impl_->running.erase(identity);
+    promise.set_value(outcome);
+  };
+  try {
+    outcome = impl_->build(request, identity, options);
+  } catch (...) {
+    finish();
+    throw;
+  }
+  finish();
+  return outcome;
+}
+
+ProgramRef Compiler::find(const Hash128& identity, const ProgramLayout& layout) {
+  if (out_of_service()) return nullptr;
+  if (ProgramRef found = impl_->in_memory(identity)) return found;
+  return impl_->on_disk(identity, layout);
+}
+
+std::optional<std::string> Compiler::find_record(const Hash128& key) {
+  const Hash128 full = tagged(impl_->environment, key, "record");
+  {
+    const std::lock_guard guard(impl_->lock);
+    if (const std::string* found = impl_->records.find(full)) return *found;
+  }
+  auto stored = impl_->store.get(full);
+  if (stored) {
+    const std::lock_guard guard(impl_->lock);
+    impl_->records.put(full, *stored, stored->size());
+  }
+  return stored;
+}
+
+void Compiler::store_record(const Hash128& key, std::string_view bytes) {
+  const Hash128 full = tagged(impl_->environment, key, "record");
+  {
+    const std::lock_guard guard(impl_->lock);
+    impl_->records.put(full, std::string(bytes), bytes.size());
+  }
+  impl_->store.put(full, bytes);
+}
+
+const Hash128& Compiler::environment() const { return impl_->environment; }
+
+CacheStats Compiler::stats() const {
+  const cache::StoreStats disk = impl_->store.stats();
+  const std::lock_guard guard(impl_->lock);
+  CacheStats stats = impl_->stats;
+  stats.disk_bytes = disk.bytes;
+  stats.disk_errors += disk.damaged;
+  return stats;
+}
+
+std::vector<CompileEvent> Compiler::events() const {
+  const std::lock_guard guard(impl_->lock);
+  return {impl_->events.begin(), impl_->events.end()};
+}
+
+void Compiler::clear_memory() {
+  const std::lock_guard guard(impl_->lock);
+  impl_->programs.clear();
+  impl_->records.clear();
+}
+
+}  // namespace tpu::exec

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "core/exec/device.h"
+#include "core/exec/device_impl.h"
+#include "core/exec/fork_guard.h"
+#include "core/exec/inline_array.h"
+
+namespace tpu::exec {
+namespace {
+
+// Launches with more values than these allocate for their lists.
+constexpr size_t kInlineArguments = 24;
+constexpr size_t kInlineResults = 16;
+constexpr size_t kInlineDestinations = 4;
+
+Status mismatch(const Launch& launch, std::string what) {
+  return {Code::kInvalidArgument, fmt::format("{}: {}", launch.op, what)};
+}
+
+Status check_counts(const Launch& launch, size_t results) {
+  const ProgramLayout& layout = launch.program.layout;
+  if (launch.arguments.size() == layout.arrays.size() &&
+      launch.words.size() == static_cast<size_t>(layout.words) && results == layout.results.size())
+      [[likely]] {
+    return {};
+  }
+  return mismatch(launch,
+                  fmt::format("the program takes {} arrays and {} words and gives {} results, the "
+                              "launch has {}, {} and {}",
+                              layout.arrays.size(), layout.words, layout.results.size(),
+                              launch.arguments.size(), launch.words.size(), results));
+}
+
+// PJRT itself compares byte sizes only and would run f32 code on integers.
+Status check_argument(const Launch& launch, size_t i, const Device& device) {
+  const Array& argument = *launch.arguments[i];
+  const ir::Type& expected = launch.program.layout.arrays[i];
+  if (argument.type() != expected) [[unlikely]] {
+    return mismatch(launch, fmt::format("expected argument {} to be {}, got {}", i, expected.str(),
+                                        argument.type().str()));
+  }
+  if (&argument.device() != &device) [[unlikely]] {
+    return mismatch(launch, fmt::format("expected argument {} on device {}, got device {}", i,
+                                        device.index(), argument.device().index()));
+  }
+  if (!argument.buffer()) [[unlikely]] {
+    return {Code::kFailedPrecondition,
+            fmt::format("{}: argument {} ({}) was donated to an earlier launch", launch.op, i,
+                        expected.str())};
+  }
+  return {};
+}
+
+// What a launch does with the memory of its arguments.
+class Donation {
+ public:
+  explicit Donation(const Launch& launch)
+      : launch_(launch), uses_(active(launch) ? launch.arguments.size() : 0), kept_(uses_.size()) {}
+
+  Status plan() {
+    if (uses_.size() == 0) return {};
+    for (const ir::Graph::Alias& alias : launch_.program.layout.aliases) {
+      uses_[static_cast<size_t>(alias.parameter)] = kMayDonate;
+    }
+    for (const int i : launch_.donated) {
+      const auto at = static_cast<size_t>(i);
+      if (at >= uses_.size() || uses_[at] != kMayDonate) {
+        return mismatch(launch_, fmt::format("argument {} cannot be donated", i));
+      }
+      uses_[at] = kDonate;
+      donated_bytes_ += launch_.arguments[at]->bytes();
+    }
+    for (size_t i = 0; i < uses_.size(); ++i) {
+      if (uses_[i] == kMayDonate) kept_[kept_count_++] = static_cast<int64_t>(i);
+    }
+    return {};
+  }
+
+  // Arguments that the program could overwrite but must not.
+  std::span<const int64_t> kept() { return kept_.first(kept_count_); }
+  size_t donated_bytes() const { return donated_bytes_; }
+
+ private:
+  enum Use : uint8_t { kRead, kMayDonate, kDonate };
+  static bool active(const Launch& launch) {
+    return !launch.program.layout.aliases.empty() || !launch.donated.empty();
+  }
+
+  const Launch& launch_;
+  InlineArray<Use, kInlineArguments> uses_;
+  InlineArray<int64_t, kInlineArguments> kept_;
+  size_t kept_count_ = 0;
+  size_t donated_bytes_ = 0;
+};
+
+// Room for what the launch allocates beyond the memory that it is given.
+Status admit(const Program& program, const Donation& donation, Ledger& ledger) {
+  const size_t wanted = program.result_bytes + program.temp_bytes;
+  const size_t given = donation.donated_bytes();
+  return ledger.admit(wanted > given ? wanted - given : 0);
+}
+
+}  // namespace
+
+Status Device::launch(const Launch& launch, std::span<ArrayRef> results) {
+  if (out_of_service()) [[unlikely]]
+    return out_of_service_status();
+  const ProgramLayout& layout = launch.program.layout;
+  TPU_RETURN_IF_ERROR(check_counts(launch, results.size()));
+  const size_t arrays = launch.arguments.size();
+  InlineArray<PJRT_Buffer*, kInlineArguments> arguments(arrays + (layout.words > 0) +
+                                                        layout.destinations.size());
+  for (size_t i = 0; i < arrays; ++i) {
+    TPU_RETURN_IF_ERROR(check_argument(launch, i, *this));
+    arguments[i] = launch.arguments[i]->buffer().get();
+  }
+  Donation donation(launch);
+  TPU_RETURN_IF_ERROR(donation.plan());
+  TPU_RETURN_IF_ERROR(admit(launch.program, donation, impl_->ledger));
+
+  size_t next = arrays;
+  pjrt::Buffer long_words;
+  if (layout.words > 0) {
+    auto words = impl_->words.get(launch.words, long_words);
+    if (!words.ok()) return words.status();
+    arguments[next++] = words.value();
+  }
+  InlineArray<pjrt::Buffer, kInlineDestinations> destinations(layout.destinations.size());
+  for (size_t i = 0; i < destinations.size(); ++i) {
+    auto buffer = impl_->destination(layout.results[static_cast<size_t>(layout.destinations[i])]);
+    if (!buffer.ok()) return buffer.status();
+    destinations[i] = std::move(buffer).value();
+    arguments[next++] = destinations[i].get();
+  }
+
+  InlineArray<PJRT_Buffer*, kInlineResults> outputs(results.size() + !layout.checks.empty());
+  PJRT_Event* complete = nullptr;
+  TPU_RETURN_IF_ERROR(launch.program.executable.execute({.arguments = arguments.span(),
+                                                         .non_donatable = donation.kept(),
+                                                         .device = impl_->device,
+                                                         .results = outputs.span(),
+                                                         .complete = &complete}));
+  for (const int i : launch.donated) launch.arguments[static_cast<size_t>(i)]->empty();
+  const pjrt::Api& api = impl_->client.api();
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i] = ArrayRef(new Array(*this, layout.results[i], pjrt::Buffer(&api, outputs[i])));
+  }
+  const bool finished = impl_->flights.add(pjrt::Event(&api, complete));
+  if (!layout.checks.empty()) {
+    keep_checks(launch, pjrt::Buffer(&api, outputs[results.size()]), finished);
+  }
+  return {};
+}
+
+void Device::keep_checks(const Launch& launch, pjrt::Buffer result, bool finished) {
+  if (finished && impl_->checks.passed(result)) return;
+  impl_->checks.add(
+      {std::move(result), launch.program.layout.checks, std::string(launch.op), launch.origin});
+}
+
+}  // namespace tpu::exec

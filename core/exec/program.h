@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled program and what a launch must know about its parameters and results. Immutable and
+// shared by every thread that launches it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "core/ir/graph.h"
+#include "core/pjrt/executable.h"
+
+namespace tpu::exec {
+
+// How much the compiler should try. kFast: one-op programs. kReduction: one-op programs whose run
+// time needs the fusion emitters (reductions, softmax, norms). kFused: programs of many ops.
+enum class OptionSet : uint8_t { kFast, kReduction, kFused };
+
+// Parameters are: arrays, then s32[words] if words > 0, then one destination per entry of
+// `destinations`. Results are as listed, the last being s64[2] of checks if `checks` is not empty.
+struct ProgramLayout {
+  std::vector<ir::Type> arrays;
+  int words = 0;
+  std::vector<int> destinations;          // result indices, in parameter order
+  std::vector<ir::Graph::Alias> aliases;  // parameters a launch may donate, and to which result
+  std::vector<ir::Type> results;          // without the check result
+  std::vector<ir::Check> checks;
+};
+
+struct Program {
+  pjrt::Executable executable;
+  ProgramLayout layout;
+  Hash128 identity;  // hash of the module text and of everything that decides its machine code
+  size_t temp_bytes = 0;
+  size_t result_bytes = 0;  // of layout.results
+};
+using ProgramRef = std::shared_ptr<const Program>;
+
+}  // namespace tpu::exec
