@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compilation cache: what compiles, what does not, and what damage does."""
+
+import json
+import os
+
+import pytest
+import torch
+from support import run_python
+
+WORK = """
+import json, torch
+x = torch.arange(12.0, device="tpu").view(3, 4)
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU()).to("tpu")
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(3):
+    model(x).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+torch.tpu.synchronize()
+print(json.dumps(torch.tpu.cache_stats()))
+"""
+
+
+def stats(**variables):
+    return json.loads(run_python(WORK, **variables).stdout.splitlines()[-1])
+
+
+def test_second_process_compiles_nothing(tmp_path):
+    first = stats(TORCH_TPU_CACHE_DIR=str(tmp_path))
+    second = stats(TORCH_TPU_CACHE_DIR=str(tmp_path))
+    assert first["compiles"] > 5
+    assert second["compiles"] == 0 and second["disk_hits"] > 5
+    assert (tmp_path.stat().st_mode & 0o777) == 0o700 or any(tmp_path.iterdir())
+
+
+def test_without_a_cache_directory():
+    assert stats(TORCH_TPU_CACHE_DIR="off")["disk_hits"] == 0
+
+
+def test_damaged_files_are_misses(tmp_path):
+    stats(TORCH_TPU_CACHE_DIR=str(tmp_path))
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    for number, path in enumerate(files):
+        content = path.read_bytes()
+        if number % 3 == 0:
+            path.write_bytes(content[: len(content) // 2])
+        elif number % 3 == 1:
+            middle = len(content) // 2
+            path.write_bytes(content[:middle] + b"\xff\x00\xff" + content[middle + 3 :])
+        else:
+            path.write_bytes(b"")
+    again = stats(TORCH_TPU_CACHE_DIR=str(tmp_path))
+    assert again["compiles"] > 5 and again["disk_errors"] > 0
+    assert stats(TORCH_TPU_CACHE_DIR=str(tmp_path))["compiles"] == 0
+
+
+def test_directory_that_cannot_be_written(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    done = run_python(WORK, TORCH_TPU_CACHE_DIR=str(blocked / "cache"))
+    assert json.loads(done.stdout.splitlines()[-1])["compiles"] > 5
+    assert done.stderr.count(str(blocked)) <= 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to somebody else")
+def test_directory_of_somebody_else_is_not_trusted(tmp_path):
+    foreign = tmp_path / "cache"
+    foreign.mkdir(mode=0o777)
+    os.chown(foreign, 12345, 12345)
+    assert stats(TORCH_TPU_CACHE_DIR=str(foreign))["compiles"] > 5
+    assert stats(TORCH_TPU_CACHE_DIR=str(foreign))["compiles"] > 5
+
+
+def test_scalars_compile_nothing():
+    x = torch.ones(9, device="tpu")
+    (x + 0.5) * 2.5
+    torch.tpu.synchronize()
+    before = torch.tpu.cache_stats()["compiles"]
+    for value in range(10):
+        (x + (value + 0.25)) * (3.5 + value)
+        x.add_(x, alpha=value + 2)
+    torch.tpu.synchronize()
+    assert torch.tpu.cache_stats()["compiles"] - before <= 1
+
+
+def test_events_and_explanation():
+    torch.tpu._clear_cache()
+    shape = 5 + os.getpid() % 991
+    torch.ones(shape, device="tpu").atan().sum().item()
+    events = torch.tpu.compile_events()
+    for event in events:
+        assert set(event) == {"op", "reason", "detail", "seconds"}
+    text = torch.tpu.explain_recompiles()
+    assert text.startswith("Nothing was compiled") or "compiled in" in text
+    assert len(torch.tpu.explain_recompiles(limit=1).splitlines()) <= 5
+
+
+def test_hits_are_counted():
+    x = torch.ones(5, device="tpu")
+    x + x
+    before = torch.tpu._get_cache_stats()
+    for _ in range(10):
+        x + x
+    after = torch.tpu._get_cache_stats()
+    assert after.num_compilations == before.num_compilations

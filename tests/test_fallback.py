@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where operators come from: rules, composites, decompositions, and the visible way to the host."""
+
+import warnings
+
+import pytest
+import torch
+import torch_tpu._C
+from support import run_python, same
+from torch_tpu import _decompositions
+
+# Operators that need LAPACK, which no PJRT program has.
+HOST_ONLY = [
+    lambda x: torch.linalg.eigvals(x).abs().sort().values,
+    lambda x: torch.geqrf(x)[1],
+]
+
+
+@pytest.fixture(autouse=True)
+def allowed():
+    torch_tpu._C.set_fallback_policy("allow")
+    torch.tpu.reset_fallback_counts()
+    yield
+    torch_tpu._C.set_fallback_policy("warn")
+
+
+@pytest.mark.parametrize("function", HOST_ONLY)
+def test_runs_on_the_host_and_is_counted(function):
+    x = torch.randn(4, 4)
+    same(function(x.to("tpu")), function(x), rtol=1e-4, atol=1e-5)
+    counts = torch.tpu.fallback_counts()
+    assert counts and all(n >= 1 for n in counts.values())
+    assert all(name.startswith("aten::") for name in counts)
+    torch.tpu.reset_fallback_counts()
+    assert torch.tpu.fallback_counts() == {}
+
+
+def test_warns_once():
+    run_python(
+        """
+        import torch, warnings
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                torch.geqrf(torch.ones(3, 3, device="tpu"))
+        ours = [str(w.message) for w in seen if "aten::geqrf" in str(w.message)]
+        assert len(ours) == 1, ours
+        """
+    )
+
+
+def test_can_be_an_error():
+    torch_tpu._C.set_fallback_policy("error")
+    with pytest.raises(NotImplementedError, match="aten::geqrf"):
+        torch.geqrf(torch.ones(3, 3, device="tpu"))
+
+
+def test_policy_from_the_environment():
+    run_python(
+        """
+        import torch
+        try:
+            torch.geqrf(torch.ones(3, 3, device="tpu"))
+        except NotImplementedError:
+            pass
+        else:
+            raise AssertionError("no error")
+        """,
+        TORCH_TPU_FALLBACK="error",
+    )
+
+
+def test_common_operators_need_no_fallback(no_fallback):
+    x = torch.randn(4, 6, device="tpu", requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = torch.nn.functional.layer_norm((x @ x.t()).relu().softmax(-1), (4,))
+        (y.std() + x.sort(1).values.topk(2).values.mean() + x.cumsum(0).max()).backward()
+    assert torch.tpu.fallback_counts() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("aten::addcmul", True),
+        ("aten::native_group_norm", True),
+        ("aten::no_such_op.Tensor", False),
+    ],
+)
+def test_decompositions_are_found_by_name(name, found):
+    assert (_decompositions.lookup(name) is not None) == found
+
+
+def test_decomposed_operator(no_fallback):
+    x = torch.randn(3, 4)
+    same(torch.ops.aten.logit(x.sigmoid().to("tpu")), x, rtol=1e-3, atol=1e-4)
+
+
+def test_sizes_that_depend_on_values():
+    x = torch.tensor([0, 3, 0, 5, 3])
+    for function in (
+        torch.nonzero,
+        lambda x: x[x > 0],
+        lambda x: torch.unique(x, return_counts=True),
+        lambda x: x.masked_select(x > 2),
+        lambda x: x.repeat_interleave(x),
+        torch.bincount,
+        lambda x: torch.where(x > 0),
+    ):
+        same(function(x.to("tpu")), function(x))
