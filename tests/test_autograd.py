@@ -146,8 +146,11 @@ def test_checkpointing_replays_random_numbers():
     block = nn.Sequential(nn.Linear(16, 16), nn.Dropout(0.5), nn.GELU()).to("tpu")
     x = torch.randn(8, 16, device="tpu")
     results = []
-    for wrap in (block, lambda v: checkpoint(block, v, use_reentrant=False),
-                 lambda v: checkpoint(block, v, use_reentrant=True)):  # fmt: skip
+    for wrap in (
+        block,
+        lambda v: checkpoint(block, v, use_reentrant=False),
+        lambda v: checkpoint(block, v, use_reentrant=True),
+    ):
         torch.manual_seed(3)
         leaf = x.clone().requires_grad_()
         wrap(leaf).sum().backward()
@@ -173,8 +176,9 @@ def test_double_backward_and_jvp():
 
     check(second, torch.randn(4, requires_grad=True))
     check(lambda x: torch.func.jvp(torch.sin, (x,), (x,)), torch.randn(4))
-    check(lambda x: torch.func.vmap(torch.func.grad(lambda v: v.square().sum()))(x),
-          torch.randn(3, 4))  # fmt: skip
+    check(
+        lambda x: torch.func.vmap(torch.func.grad(lambda v: v.square().sum()))(x), torch.randn(3, 4)
+    )
 
 
 def test_across_devices():

@@ -28,7 +28,7 @@ MISTAKES = {
     "in-place cast": lambda x, y, i: i.add_(1.5),
     "out cast": lambda x, y, i: torch.add(
         y, y, out=torch.empty(4, dtype=torch.int64, device=y.device)
-    ),  # fmt: skip
+    ),
     "select": lambda x, y, i: x[7],
     "narrow": lambda x, y, i: x.narrow(1, 2, 5),
     "float index": lambda x, y, i: x[y],

@@ -7,8 +7,11 @@ import pytest
 import torch
 from support import same
 
-KEYS = [f"{name}.all.{part}" for name in ("allocated_bytes", "reserved_bytes", "active_bytes")
-        for part in ("current", "peak", "allocated", "freed")]  # fmt: skip
+KEYS = [
+    f"{name}.all.{part}"
+    for name in ("allocated_bytes", "reserved_bytes", "active_bytes")
+    for part in ("current", "peak", "allocated", "freed")
+]
 
 
 @pytest.fixture(autouse=True)

@@ -80,8 +80,10 @@ def test_clone_and_graphsafe_state():
     generator = torch.Generator(device="tpu").manual_seed(3)
     torch.rand(3, device="tpu", generator=generator)
     clone = generator.clone_state()
-    same(torch.rand(3, device="tpu", generator=clone), torch.rand(3, device="tpu",
-         generator=generator))  # fmt: skip
+    same(
+        torch.rand(3, device="tpu", generator=clone),
+        torch.rand(3, device="tpu", generator=generator),
+    )
 
 
 def test_devices_have_their_own():

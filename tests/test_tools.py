@@ -25,8 +25,11 @@ def test_layering_finds(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     found = layering.violations(tmp_path)
-    assert [line.partition(":")[0] for line in found] == ["core/base/b.cc", "core/ir/a.h",
-                                                          "lower/d.cc"]  # fmt: skip
+    assert [line.partition(":")[0] for line in found] == [
+        "core/base/b.cc",
+        "core/ir/a.h",
+        "lower/d.cc",
+    ]
 
 
 def test_hygiene_holds():
