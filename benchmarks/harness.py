@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same work on the CPU device and on ``tpu``, interleaved so that load of the machine hits both."""
+"""The same work on the CPU device and on ``tpu``, interleaved so that load hits both alike."""
 
 import statistics
 import time

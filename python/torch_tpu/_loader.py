@@ -27,7 +27,7 @@ def load() -> None:
         return
     _check_torch_version()
 
-    from torch_tpu import _C, _autocast, _config, device_module
+    from torch_tpu import _C, _autocast, _config, _precision, device_module
 
     config = _config.from_environment(os.environ)
     _C.configure(
@@ -43,6 +43,7 @@ def load() -> None:
     _set_eager_mode(config.eager_mode)
     _register(device_module)
     _autocast.install()
+    _precision.install()
     # Accelerate has no branch for this device; the variable is how it is told.
     os.environ.setdefault("ACCELERATE_TORCH_DEVICE", "tpu:0")
     atexit.register(_C.shutdown)

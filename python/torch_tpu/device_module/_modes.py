@@ -6,7 +6,10 @@ import enum
 import types
 from collections.abc import Iterator
 
+import torch
+
 from torch_tpu import _C
+from torch_tpu._precision import LEVELS
 
 
 class EagerMode(enum.IntEnum):
@@ -93,9 +96,10 @@ def precision(value: Precision | int) -> Iterator[None]:
 
     The same process-wide setting as ``torch.set_float32_matmul_precision``, put back at the end.
     """
-    previous = _C.get_matmul_precision()
-    _C.set_matmul_precision(int(Precision(value)))
+    names = {level: name for name, level in LEVELS.items()}
+    previous = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(names[Precision(value)])
     try:
         yield
     finally:
-        _C.set_matmul_precision(previous)
+        torch.set_float32_matmul_precision(previous)
