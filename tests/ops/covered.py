@@ -21,9 +21,9 @@ class Row:
 
 _PLAIN = """
 abs add addcdiv addcmul addmm addmv addr all amax amin any argmax argmin bmm cat clamp cos cumsum
-div eq exp gather ge gelu gt index_add index_select le log lt masked_fill matmul max min mm mul ne
-neg pow prod reciprocal relu rsqrt scatter scatter_add sigmoid sign sin softmax sqrt sub sum tanh
-topk where
+div.no_rounding_mode eq exp gather ge gt index_add index_select le log lt masked_fill matmul
+max.binary min.binary mm mul ne neg nn.functional.gelu nn.functional.relu pow prod reciprocal rsqrt
+scatter scatter_add sigmoid sign sin softmax sqrt sub sum tanh topk where
 """
 
 ROWS = [Row(name) for name in _PLAIN.split()]
