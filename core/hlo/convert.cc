@@ -161,12 +161,19 @@ Value bitcast_to_complex(Value x, DType t) {
   return join_complex(bitcast_resize(x, part));
 }
 
+std::optional<int> slot_to_read_anew(Value x, DType t) {
+  const std::optional<int> slot = x.graph().scalar_slot(x);
+  // Truth is asked of the number as it was read: an integer carrier would drop a fraction. The
+  // generator's state is exact as it is.
+  const bool anew = slot && *slot >= 0 && !is_bool(t);
+  return anew ? slot : std::nullopt;
+}
+
 }  // namespace
 
 Value convert(Value x, DType t) {
   if (x.dtype() == t) return x;
-  // Truth is asked of the number as it was read: an integer carrier would drop a fraction.
-  const auto slot = is_bool(t) ? std::nullopt : x.graph().scalar_slot(x);
+  const auto slot = slot_to_read_anew(x, t);
   return convert_array(slot ? x.graph().scalar(*slot, t) : x, t);
 }
 

@@ -162,4 +162,14 @@ Values sort(const Values& operands, int64_t axis, bool stable,
        .blocks = {{std::move(arguments), body}}});
 }
 
+Values top_k(Value x, int64_t k) {
+  TPU_CHECK(x.rank() > 0 && k <= x.dims().back(), "a row holds at least k elements");
+  Dims dims = x.dims();
+  dims.back() = k;
+  return x.graph().node({.op = "chlo.top_k",
+                         .inputs = {x},
+                         .results = {{x.dtype(), dims}, {DType::kS32, dims}},
+                         .attributes = fmt::format("k = {} : i64", k)});
+}
+
 }  // namespace tpu::hlo

@@ -59,5 +59,8 @@ Value take_along(Value x, Value index, int64_t axis);
 // Sorts all operands along `axis` by `less`, which sees (a0, b0, a1, b1, ...) at rank 0.
 Values sort(const Values& operands, int64_t axis, bool stable,
             const std::function<Value(std::span<const Value>)>& less);
+// The k greatest of each row of the minor axis in falling order, and their s32 positions, the first
+// of equal ones first. Total order of floats: -NaN least, -0 before 0, NaN greatest.
+Values top_k(Value x, int64_t k);
 
 }  // namespace tpu::hlo

@@ -142,11 +142,11 @@ Graph::RandomState Graph::random_state(int64_t blocks) {
   RandomState state = *random_;
   if (random_blocks_ > 0) {
     const Type u64{DType::kU64, {}};
-    const Value drawn = node1({.op = "stablehlo.constant",
-                               .inputs = {},
-                               .results = {u64},
-                               .attributes = fmt::format("value = dense<{}> : tensor<ui64>",
-                                                         random_blocks_)});
+    const Value drawn =
+        node1({.op = "stablehlo.constant",
+               .inputs = {},
+               .results = {u64},
+               .attributes = fmt::format("value = dense<{}> : tensor<ui64>", random_blocks_)});
     state.offset =
         node1({.op = "stablehlo.add", .inputs = {state.offset, drawn}, .results = {u64}});
   }
@@ -263,9 +263,9 @@ struct Graph::Listing {
 Graph::Listing Graph::list(std::span<const int> ids) const {
   Listing l;
   for (const int id : ids) {
-    const char* comma = l.refs.empty() ? "" : ", ";
-    l.refs += comma + ref(id);
-    l.types += comma + type(id).mlir();
+    const bool first = l.refs.empty();
+    l.refs += first ? ref(id) : ", " + ref(id);
+    l.types += first ? type(id).mlir() : ", " + type(id).mlir();
   }
   return l;
 }
