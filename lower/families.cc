@@ -6,13 +6,35 @@ namespace tpu::lower {
 Rules collect_families() {
   Rules all;
   for (auto* family : {
-           activation_backward_rules,
            activation_rules,
+           activation_backward_rules,
+           batch_norm_rules,
+           bessel_rules,
            bitwise_rules,
+           class_loss_rules,
            compare_rules,
+           embedding_rules,
+           embedding_bag_rules,
            factory_rules,
+           foreach_rules,
+           index_rules,
+           loss_rules,
+           norm_rules,
+           optimizer_rules,
+           order_rules,
            pointwise_rules,
+           polynomial_rules,
+           random_rules,
+           reduce_rules,
+           scan_rules,
+           scatter_rules,
+           shape_rules,
+           softmax_rules,
+           sort_rules,
+           special_rules,
+           statistics_rules,
            unary_rules,
+           view_write_rules,
        }) {
     Rules rules = family();
     std::move(rules.begin(), rules.end(), std::back_inserter(all));

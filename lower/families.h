@@ -9,12 +9,17 @@ namespace tpu::lower {
 
 using Rules = std::vector<Rule>;
 
-Rules activation_backward_rules();
 Rules activation_rules();
+Rules activation_backward_rules();
 Rules attention_rules();
+Rules batch_norm_rules();
+Rules bessel_rules();
 Rules bitwise_rules();
+Rules class_loss_rules();
 Rules compare_rules();
 Rules conv_rules();
+Rules embedding_rules();
+Rules embedding_bag_rules();
 Rules factory_rules();
 Rules fft_rules();
 Rules foreach_rules();
@@ -24,8 +29,10 @@ Rules loss_rules();
 Rules matmul_rules();
 Rules norm_rules();
 Rules optimizer_rules();
+Rules order_rules();
 Rules pad_rules();
 Rules pointwise_rules();
+Rules polynomial_rules();
 Rules pool_rules();
 Rules random_rules();
 Rules reduce_rules();
@@ -36,8 +43,10 @@ Rules shape_rules();
 Rules softmax_rules();
 Rules sort_rules();
 Rules special_rules();
+Rules statistics_rules();
 Rules unary_rules();
 Rules upsample_rules();
+Rules view_write_rules();
 
 Rules collect_families();
 
