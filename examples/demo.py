@@ -220,13 +220,14 @@ def train_gpt(device: str, steps: int, length: int) -> float:
 
 def print_costs(speed: float) -> None:
     cache, fallbacks = torch.tpu.cache_stats(), torch.tpu.fallback_counts()
+    memory_hits = cache["launches"] - cache["compiles"] - cache["disk_hits"]
     rows = {
         "device": torch.tpu.get_device_name(),
         "plugin": Path(torch.tpu.get_device_properties().plugin).name,
         "mode": str(torch.tpu.eager_mode),
         "training": f"{speed:.1f} steps/s",
         "compiles": f"{cache['compiles']} in {cache['compile_seconds']:.1f} s",
-        "cache hits": f"{cache['memory_hits']} in memory, {cache['disk_hits']} on disk",
+        "cache hits": f"{memory_hits:,} in memory, {cache['disk_hits']} on disk",
         "fallbacks": ", ".join(f"{op} x {n}" for op, n in fallbacks.items()) or "none",
         "peak memory": f"{torch.tpu.max_memory_allocated() / 2**20:.1f} MiB",
     }

@@ -13,7 +13,7 @@ from tools.environment import PYTHON, ROOT, environment, run, say
 CPP_FOLDERS = ("include", "core", "lower", "backend", "bindings")
 PYTHON_FOLDERS = ("python", "tools", "tests", "examples", "benchmarks", "dev")
 MAX_FUNCTION_LINES = 60
-MAX_COMPLEXITY = 20
+MAX_COMPLEXITY = 25
 
 
 def run_all(full: bool) -> None:
@@ -51,6 +51,13 @@ def cpp_files(folders: tuple[str, ...] = CPP_FOLDERS) -> list[str]:
     return [f for f in listed if f.endswith((".cc", ".h")) and (ROOT / f).exists()]
 
 
+def fix_layout() -> None:
+    """Lay out the whole tree as the checks want it."""
+    run("clang-format", "-i", *cpp_files())
+    run("ruff", "check", "--quiet", "--fix", *_existing(PYTHON_FOLDERS))
+    run("ruff", "format", "--quiet", *_existing(PYTHON_FOLDERS))
+
+
 def _existing(folders: tuple[str, ...]) -> list[str]:
     return [folder for folder in folders if (ROOT / folder).exists()]
 
@@ -73,14 +80,15 @@ def _clang_format() -> bool:
 
 
 def _lizard() -> bool:
-    limits = ("--length", str(MAX_FUNCTION_LINES), "--CCN", str(MAX_COMPLEXITY))
+    limits = ("--length", str(MAX_FUNCTION_LINES), "--CCN", str(MAX_COMPLEXITY), "--modified")
     folders = _existing((*CPP_FOLDERS, "python", "tools"))
     return _tool(str(PYTHON), "-m", "lizard", "--warnings_only", *limits, *folders)
 
 
 def _clang_tidy(full: bool) -> bool:
     """On the sources of core and lower that differ from HEAD's parent, or on all of them."""
-    files = [f for f in cpp_files(("core", "lower")) if f.endswith(".cc")]
+    sources = [f for f in cpp_files(("core", "lower")) if f.endswith(".cc")]
+    files = [f for f in sources if not f.endswith("_test.cc")]
     if not full:
         changed = _changed()
         files = [f for f in files if f in changed]

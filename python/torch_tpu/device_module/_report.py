@@ -9,7 +9,7 @@ from torch_tpu import _C
 
 
 def cache_stats() -> dict[str, Any]:
-    """Hits in memory and on disk, compiles, seconds and bytes, since the device started."""
+    """Launches, hits in memory and on disk, compiles, seconds, bytes, since the device started."""
     return dict(_C.cache_stats())
 
 
@@ -69,10 +69,9 @@ def _seconds(events: list[dict[str, Any]]) -> float:
 def _get_cache_stats() -> SimpleNamespace:
     """The counters under the names that clients of the ``torch_tpu`` interface read."""
     stats = _C.cache_stats()
-    hits = stats["memory_hits"] + stats["disk_hits"]
     return SimpleNamespace(
-        num_cache_reqs=hits + stats["compiles"],
-        num_cache_hits=hits,
+        num_cache_reqs=stats["launches"],
+        num_cache_hits=stats["launches"] - stats["compiles"],
         num_compilations=stats["compiles"],
     )
 
