@@ -165,13 +165,12 @@ Value flat_positions(Graph& graph, const ViewForm& form, const Values& starts) {
 }
 
 Value write_scattered(Value x, const ViewForm& form, Value value, const Values& starts) {
-  const Value flat = hlo::reshape(x, form.reshaped);
   const Value positions = flat_positions(x.graph(), form, starts);
   const hlo::ScatterDims dims{.update_window_dims = {},
                               .inserted_window_dims = {0},
                               .scatter_dims_to_operand_dims = {0},
                               .index_vector_dim = positions.rank()};
-  return hlo::scatter(flat, positions, value, dims, [](Value, Value update) { return update; });
+  return hlo::scatter(x, positions, value, dims, [](Value, Value update) { return update; });
 }
 
 // From one value per distinct element to the view's sizes.
@@ -201,12 +200,25 @@ Dims inverse(const Dims& permutation) {
   return result;
 }
 
+// The dtype that elements are moved in. XLA:CPU moves bf16 and 8-bit floats by way of f32, which
+// touches the whole array instead of the written part and does not keep the bits of every NaN.
+DType moved_dtype(const Graph& graph, DType t) {
+  if (!graph.target().cpu || !ir::is_float(t)) return t;
+  if (t == DType::kBF16) return DType::kU16;
+  return byte_size(t) == 1 ? DType::kU8 : t;
+}
+
 Value write_elements(Value x, const ViewForm& form, Value value, const Values& starts) {
-  value = unrepeat(value, form);
   const Dims dims = x.dims();
-  if (form.gather) return hlo::reshape(write_scattered(x, form, value, starts), dims);
-  value = hlo::reshape(hlo::transpose(value, inverse(form.permutation)), form.lengths);
-  return hlo::reshape(write_split(hlo::reshape(x, form.merged), form, 0, value, starts), dims);
+  x = hlo::reshape(x, form.merged);
+  value = unrepeat(value, form);
+  if (form.gather) {
+    x = write_scattered(x, form, value, starts);
+  } else {
+    value = hlo::reshape(hlo::transpose(value, inverse(form.permutation)), form.lengths);
+    x = write_split(x, form, 0, value, starts);
+  }
+  return hlo::reshape(x, dims);
 }
 
 }  // namespace
@@ -215,7 +227,8 @@ Value read_view(Value array, const ViewForm& form, const Values& starts) {
   const Type type{form.map.dtype, form.map.sizes};
   if (type.numel() == 0) return hlo::full(array.graph(), type, int64_t{0});
   Value x = array;
-  for (const Type& layer : element_layers(array.type(), type.dtype)) x = apply_layer(layer, x);
+  const DType t = element_dtype(array.dtype(), type.dtype);
+  for (const Type& layer : element_layers(array.type(), t)) x = apply_layer(layer, x);
   if (form.gather) {
     x = hlo::take(hlo::reshape(x, form.reshaped), flat_positions(x.graph(), form, starts), 0);
   } else {
@@ -233,15 +246,15 @@ Value read_view(Value array, const ViewForm& form, const Values& starts) {
 Value write_view(Value array, const ViewForm& form, Value value, const Values& starts) {
   TPU_CHECK(value.type() == (Type{form.map.dtype, form.map.sizes}), "a value fits its view");
   if (value.numel() == 0) return array;
-  Values before{array};
-  for (const Type& layer : element_layers(array.type(), form.map.dtype)) {
+  const Graph& graph = array.graph();
+  const DType t = moved_dtype(graph, element_dtype(array.dtype(), form.map.dtype));
+  Values before{hlo::bitcast(array, moved_dtype(graph, array.dtype()))};
+  for (const Type& layer : element_layers(before[0].type(), t)) {
     before.push_back(apply_layer(layer, before.back()));
   }
-  const DType t = element_dtype(array.dtype(), form.map.dtype);
-  if (value.dtype() != t) value = hlo::convert(value, t);
-  Value x = write_elements(before.back(), form, value, starts);
+  Value x = write_elements(before.back(), form, hlo::bitcast(value, t), starts);
   for (size_t i = before.size() - 1; i-- > 0;) x = undo_layer(x, before[i]);
-  return x;
+  return hlo::bitcast(x, array.dtype());
 }
 
 Value to_memory(Value value, const ViewMap& map, int64_t storage_elements) {

@@ -38,9 +38,8 @@ DType element_dtype(DType array, DType view) {
   return ir::is_bool(view) && !ir::is_bool(array) ? DType::kU8 : view;
 }
 
-std::vector<Type> element_layers(const Type& array, DType view) {
+std::vector<Type> element_layers(const Type& array, DType t) {
   std::vector<Type> layers;
-  const DType t = element_dtype(array.dtype, view);
   if (array.dtype == t) return layers;
   const bool both_complex = ir::is_complex(array.dtype) && ir::is_complex(t);
   if (both_complex) add_layers(ir::real_of(array.dtype), array, layers);

@@ -17,8 +17,8 @@ namespace tpu::lower {
 // own, except that bools among other bytes are handled as u8, for untouched bytes keep their value.
 ir::DType element_dtype(ir::DType array, ir::DType view);
 
-// The steps from the array's type to one of dtype element_dtype(); empty if that is its own.
-std::vector<ir::Type> element_layers(const ir::Type& array, ir::DType view);
+// The steps from the array's type to one of dtype `t`; empty if that is its own.
+std::vector<ir::Type> element_layers(const ir::Type& array, ir::DType t);
 
 // One step: x as `layer`. Elements that do not fill a group are dropped.
 ir::Value apply_layer(const ir::Type& layer, ir::Value x);

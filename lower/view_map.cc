@@ -186,7 +186,7 @@ void set_order(ViewForm& form, const Dims& order) {
 }
 
 Dims element_dims(const Type& array, DType view) {
-  const std::vector<Type> layers = element_layers(array, view);
+  const std::vector<Type> layers = element_layers(array, element_dtype(array.dtype, view));
   return layers.empty() ? array.dims : layers.back().dims;
 }
 
