@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "core/exec/runtime.h"
@@ -15,16 +17,19 @@ using tpu::value_or_throw;
 using namespace tpu::exec;
 namespace ir = tpu::ir;
 
-template <class Body>
-double nanoseconds(Body body) {
-  constexpr int kBatches = 400;
-  constexpr int kPerBatch = 250;
-  double best = 1e30;
-  for (int b = 0; b < kBatches; ++b) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < kPerBatch; ++i) body();
-    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
-    best = std::min(best, spent.count() / kPerBatch);
+// Takes turns, so that a slower minute of the machine meets all alike; the fastest batch of each.
+std::vector<double> nanoseconds(const std::vector<std::function<void()>>& bodies) {
+  constexpr int kBatches = 2000;
+  constexpr int kPerBatch = 100;
+  std::vector<double> best(bodies.size(), 1e30);
+  for (int batch = 0; batch < kBatches; ++batch) {
+    for (size_t k = 0; k < bodies.size(); ++k) {
+      const auto start = std::chrono::steady_clock::now();
+      for (int i = 0; i < kPerBatch; ++i) bodies[k]();
+      const std::chrono::duration<double, std::nano> spent =
+          std::chrono::steady_clock::now() - start;
+      best[k] = std::min(best[k], spent.count() / kPerBatch);
+    }
   }
   return best;
 }
@@ -45,33 +50,27 @@ ProgramRef add_program(Compiler& compiler, int words) {
   return value_or_throw(compiler.compile({.op = "add", .module = module, .layout = layout}));
 }
 
-double raw(const Program& program, const std::vector<Array*>& arguments,
-           tpu::pjrt::Client& client) {
-  std::vector<PJRT_Buffer*> handles;
-  for (const Array* a : arguments) handles.push_back(a->buffer().get());
-  return nanoseconds([&] {
-    PJRT_Buffer* result = nullptr;
-    tpu::throw_if_error(program.executable.execute({.arguments = handles,
-                                                    .non_donatable = {},
-                                                    .device = client.devices()[0],
-                                                    .results = {&result, 1}}));
-    tpu::pjrt::Buffer owned(&client.api(), result);
-  });
+void execute(const Program& program, std::span<PJRT_Buffer* const> handles,
+             tpu::pjrt::Client& client) {
+  PJRT_Buffer* result = nullptr;
+  tpu::throw_if_error(program.executable.execute({.arguments = handles,
+                                                  .non_donatable = {},
+                                                  .device = client.devices()[0],
+                                                  .results = {&result, 1}}));
+  const tpu::pjrt::Buffer owned(&client.api(), result);
 }
 
-double launched(Device& device, const Program& program, const std::vector<Array*>& arguments,
-                const std::vector<int32_t>& words) {
-  return nanoseconds([&] {
-    ArrayRef result;
-    const std::lock_guard guard(device.queue_lock());
-    tpu::throw_if_error(device.launch({.program = program,
-                                       .arguments = arguments,
-                                       .words = words,
-                                       .donated = {},
-                                       .op = "add",
-                                       .origin = {}},
-                                      {&result, 1}));
-  });
+void launch(Device& device, const Program& program, std::span<Array* const> arguments,
+            std::span<const int32_t> words) {
+  ArrayRef result;
+  const std::lock_guard guard(device.queue_lock());
+  tpu::throw_if_error(device.launch({.program = program,
+                                     .arguments = arguments,
+                                     .words = words,
+                                     .donated = {},
+                                     .op = "add",
+                                     .origin = {}},
+                                    {&result, 1}));
 }
 
 }  // namespace
@@ -91,25 +90,25 @@ int main(int argc, char** argv) {
   const ProgramRef plain = add_program(runtime.compiler(), 0);
   const ProgramRef with_words = add_program(runtime.compiler(), 2);
 
-  const double execute = raw(*plain, arguments, runtime.client());
-  const double launch = launched(device, *plain, arguments, {});
-  std::printf("PJRT execute, 2 arguments, 1 result    %7.0f ns\n", execute);
-  std::printf("Device::launch                         %7.0f ns  (+%.0f)\n", launch,
-              launch - execute);
-  std::printf("Device::launch, 2 repeated words       %7.0f ns\n",
-              launched(device, *with_words, arguments, {7, 9}));
+  const std::vector<PJRT_Buffer*> handles = {a->buffer().get(), b->buffer().get()};
+  const int64_t two = 2;
+  const std::vector<int32_t> repeated = {7, 9};
+  const tpu::pjrt::Buffer word_buffer = value_or_throw(runtime.client().copy_from_host(
+      {repeated.data(), PJRT_Buffer_Type_S32, {&two, 1}}, runtime.client().devices()[0]));
+  const std::vector<PJRT_Buffer*> three = {handles[0], handles[1], word_buffer.get()};
   int32_t changing = 0;
-  std::printf("Device::launch, 2 changing words       %7.0f ns\n", nanoseconds([&] {
-                ArrayRef result;
-                const std::vector<int32_t> words = {++changing, 9};
-                const std::lock_guard guard(device.queue_lock());
-                tpu::throw_if_error(device.launch({.program = *with_words,
-                                                   .arguments = arguments,
-                                                   .words = words,
-                                                   .donated = {},
-                                                   .op = "add",
-                                                   .origin = {}},
-                                                  {&result, 1}));
-              }));
+  const std::vector<double> ns = nanoseconds({
+      [&] { execute(*plain, handles, runtime.client()); },
+      [&] { launch(device, *plain, arguments, {}); },
+      [&] { execute(*with_words, three, runtime.client()); },
+      [&] { launch(device, *with_words, arguments, repeated); },
+      [&] { launch(device, *with_words, arguments, std::vector<int32_t>{++changing, 9}); },
+  });
+  std::printf("2 arguments, 1 result: PJRT execute %5.0f ns, launch %5.0f ns (+%.0f)\n", ns[0],
+              ns[1], ns[1] - ns[0]);
+  std::printf("  and 2 words:         PJRT execute %5.0f ns, launch %5.0f ns (+%.0f)\n", ns[2],
+              ns[3], ns[3] - ns[2]);
+  std::printf("  that change:                               launch %5.0f ns (+%.0f)\n", ns[4],
+              ns[4] - ns[2]);
   return 0;
 }

@@ -73,18 +73,30 @@ void check_layout(const ir::Graph::Module& module, const ProgramLayout& layout) 
   }
 }
 
-// The stored form: the program's temporary bytes, then the plugin's own serialization.
-std::string pack(uint64_t temp_bytes, const std::string& executable) {
-  std::string bytes(sizeof(temp_bytes), '\0');
-  std::memcpy(bytes.data(), &temp_bytes, sizeof(temp_bytes));
+// What a launch must know of a program beside its layout. On disk it precedes the plugin's own
+// serialization of the executable.
+struct Facts {
+  uint64_t temp_bytes = 0;
+  uint64_t may_fail = 0;
+};
+
+Facts learn_facts(const std::string& text, const pjrt::Executable& executable) {
+  const auto use = executable.memory_use();
+  return {use.ok() ? use->temp_bytes : 0, text.find("custom_call") != text.npos};
+}
+
+std::string pack(const Facts& facts, const std::string& executable) {
+  std::string bytes(sizeof(facts), '\0');
+  std::memcpy(bytes.data(), &facts, sizeof(facts));
   return bytes + executable;
 }
 
-uint64_t unpack(std::string& bytes) {
-  uint64_t temp_bytes = 0;
-  std::memcpy(&temp_bytes, bytes.data(), sizeof(temp_bytes));
-  bytes.erase(0, sizeof(temp_bytes));
-  return temp_bytes;
+// Leaves the executable in `bytes`.
+Facts unpack(std::string& bytes) {
+  Facts facts;
+  std::memcpy(&facts, bytes.data(), sizeof(facts));
+  bytes.erase(0, sizeof(facts));
+  return facts;
 }
 
 }  // namespace
@@ -127,7 +139,7 @@ struct Compiler::Impl {
   }
 
   ProgramRef make(pjrt::Executable executable, ProgramLayout layout, const Hash128& identity,
-                  size_t temp_bytes);
+                  const Facts& facts);
   ProgramRef on_disk(const Hash128& identity, const ProgramLayout& layout);
   Outcome build(const Request& request, const Hash128& identity,
                 const pjrt::CompileOptions& options);
@@ -138,19 +150,23 @@ struct Compiler::Impl {
 };
 
 ProgramRef Compiler::Impl::make(pjrt::Executable executable, ProgramLayout layout,
-                                const Hash128& identity, size_t temp_bytes) {
-  size_t result_bytes = 0;
-  for (const ir::Type& t : layout.results) result_bytes += t.bytes();
-  return std::make_shared<const Program>(std::move(executable), std::move(layout), identity,
-                                         temp_bytes, result_bytes);
+                                const Hash128& identity, const Facts& facts) {
+  auto program = std::make_shared<Program>();
+  program->executable = std::move(executable);
+  program->layout = std::move(layout);
+  program->identity = identity;
+  program->temp_bytes = facts.temp_bytes;
+  program->may_fail = facts.may_fail;
+  for (const ir::Type& t : program->layout.results) program->result_bytes += t.bytes();
+  return program;
 }
 
 ProgramRef Compiler::Impl::on_disk(const Hash128& identity, const ProgramLayout& layout) {
   const Hash128 key = tagged(machine, identity, "program");
   auto bytes = store.get(key);
-  if (!bytes || bytes->size() < sizeof(uint64_t)) return nullptr;
+  if (!bytes || bytes->size() < sizeof(Facts)) return nullptr;
   const Stopwatch watch;
-  const uint64_t temp_bytes = unpack(*bytes);
+  const Facts facts = unpack(*bytes);
   auto executable = client.deserialize(*bytes);
   const size_t results = layout.results.size() + !layout.checks.empty();
   const auto outputs = executable.ok() ? executable->output_count() : executable.status();
@@ -168,7 +184,7 @@ ProgramRef Compiler::Impl::on_disk(const Hash128& identity, const ProgramLayout&
     store.remove(key);
     return nullptr;
   }
-  return keep(make(std::move(executable).value(), layout, identity, temp_bytes), bytes->size());
+  return keep(make(std::move(executable).value(), layout, identity, facts), bytes->size());
 }
 
 Compiler::Impl::Outcome Compiler::Impl::build(const Request& request, const Hash128& identity,
@@ -180,13 +196,12 @@ Compiler::Impl::Outcome Compiler::Impl::build(const Request& request, const Hash
     return executable.status().with_context(fmt::format("compiling {}", request.op));
   }
   count_compile(request, watch.seconds());
-  const auto use = executable->memory_use();
-  const size_t temp_bytes = use.ok() ? use->temp_bytes : 0;
+  const Facts facts = learn_facts(request.module.text, executable.value());
   const auto serialized = executable->serialize();  // not every plugin can
   if (serialized.ok()) {
-    store.put(tagged(machine, identity, "program"), pack(temp_bytes, serialized.value()));
+    store.put(tagged(machine, identity, "program"), pack(facts, serialized.value()));
   }
-  return keep(make(std::move(executable).value(), request.layout, identity, temp_bytes),
+  return keep(make(std::move(executable).value(), request.layout, identity, facts),
               serialized.ok() ? serialized->size() : request.module.text.size());
 }
 

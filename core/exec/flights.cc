@@ -22,6 +22,7 @@ bool Flights::add(pjrt::Event event) {
   const std::lock_guard guard(lock_);
   drop_finished();
   flying_.push_back({++last_, std::move(shared)});
+  count_.store(flying_.size(), std::memory_order_release);
   return false;
 }
 
@@ -68,6 +69,7 @@ void Flights::drop_finished() {
     note(flying_.front().event->await());
     flying_.pop_front();
   }
+  count_.store(flying_.size(), std::memory_order_release);
 }
 
 }  // namespace tpu::exec

@@ -4,6 +4,7 @@
 // Points. Thread-safe; waiting holds no lock.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -17,6 +18,9 @@ class Flights {
  public:
   // A launch whose completion is `event`. Whether it has finished already.
   bool add(pjrt::Event event);
+
+  // Whether no launch is unfinished; takes the lock only if the list is not empty.
+  bool none() { return count_.load(std::memory_order_acquire) == 0 || finished(~uint64_t{0}); }
 
   // Everything added so far has the number last() or a smaller one.
   uint64_t last() const;
@@ -52,7 +56,8 @@ class Flights {
 
   mutable std::mutex lock_;  // guards all below
   uint64_t last_ = 0;
-  std::deque<Flight> flying_;  // ascending numbers
+  std::deque<Flight> flying_;     // ascending numbers
+  std::atomic<size_t> count_{0};  // of flying_, readable without the lock
   Status error_;
 };
 

@@ -101,6 +101,26 @@ Status admit(const Program& program, const Donation& donation, Ledger& ledger) {
   return ledger.admit(wanted > given ? wanted - given : 0);
 }
 
+// So often in a row a program has to finish at once until that is taken for granted.
+constexpr uint8_t kSureInline = 16;
+
+// Whether the launch's completion must be asked for. Not if the program runs on the caller, which
+// the plugin decides by its content, and its inputs are there.
+bool must_watch(const Program& program, bool device_idle) {
+  return !device_idle || program.may_fail || !program.layout.checks.empty() ||
+         program.finished_at_once.load(std::memory_order_relaxed) < kSureInline;
+}
+
+void note_outcome(const Program& program, bool finished) {
+  auto& count = program.finished_at_once;
+  const uint8_t seen = count.load(std::memory_order_relaxed);
+  if (!finished) {
+    count.store(0, std::memory_order_relaxed);
+  } else if (seen < kSureInline) {
+    count.store(seen + 1, std::memory_order_relaxed);
+  }
+}
+
 }  // namespace
 
 Status Device::launch(const Launch& launch, std::span<ArrayRef> results) {
@@ -135,18 +155,21 @@ Status Device::launch(const Launch& launch, std::span<ArrayRef> results) {
   }
 
   InlineArray<PJRT_Buffer*, kInlineResults> outputs(results.size() + !layout.checks.empty());
+  const bool device_idle = impl_->flights.none();
+  const bool watch = must_watch(launch.program, device_idle);
   PJRT_Event* complete = nullptr;
   TPU_RETURN_IF_ERROR(launch.program.executable.execute({.arguments = arguments.span(),
                                                          .non_donatable = donation.kept(),
                                                          .device = impl_->device,
                                                          .results = outputs.span(),
-                                                         .complete = &complete}));
+                                                         .complete = watch ? &complete : nullptr}));
   for (const int i : launch.donated) launch.arguments[static_cast<size_t>(i)]->empty();
   const pjrt::Api& api = impl_->client.api();
   for (size_t i = 0; i < results.size(); ++i) {
     results[i] = ArrayRef(new Array(*this, layout.results[i], pjrt::Buffer(&api, outputs[i])));
   }
-  const bool finished = impl_->flights.add(pjrt::Event(&api, complete));
+  const bool finished = !watch || impl_->flights.add(pjrt::Event(&api, complete));
+  if (watch && device_idle) note_outcome(launch.program, finished);
   if (!layout.checks.empty()) {
     keep_checks(launch, pjrt::Buffer(&api, outputs[results.size()]), finished);
   }

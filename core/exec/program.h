@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compiled program and what a launch must know about its parameters and results. Immutable and
-// shared by every thread that launches it.
+// shared by every thread that launches it, up to a hint that launches leave in it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,10 @@ struct Program {
   Hash128 identity;  // hash of the module text and of everything that decides its machine code
   size_t temp_bytes = 0;
   size_t result_bytes = 0;  // of layout.results
+  bool may_fail = false;    // calls into host code, so every launch's outcome must be looked at
+  // Launches on an idle device that had finished when they returned: such a program runs on the
+  // caller, and asking the plugin for its completion costs a tenth of a small launch.
+  mutable std::atomic<uint8_t> finished_at_once = 0;
 };
 using ProgramRef = std::shared_ptr<const Program>;
 

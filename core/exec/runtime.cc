@@ -141,7 +141,7 @@ Runtime::Runtime() : impl_(std::make_unique<Impl>(state().options)) {
 void Runtime::configure(RuntimeOptions options) {
   State& s = state();
   const std::lock_guard guard(s.lock);
-  TPU_CHECK(s.instance.load() == nullptr, "options are set before the first use of a device");
+  require(s.instance.load() == nullptr, "TPU options were set after the first use of a TPU device");
   s.options = std::move(options);
 }
 
