@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of an op, taken apart: its tensors, its run-time numbers and its key. Lives on the stack
+// of the boxed entry.
+#pragma once
+
+#include "backend/cell.h"
+#include "backend/op.h"
+#include "core/base/hash.h"
+
+namespace torch_tpu {
+
+struct TensorArg {
+  const at::Tensor* tensor;
+  Cell* cell;      // null for a 0-dim CPU tensor, which is a run-time number
+  int slot = -1;   // of that number
+  bool written = false;
+  bool out = false;
+};
+
+class OpCall {
+ public:
+  OpCall(const Op& op, torch::jit::Stack& stack);
+  OpCall(const OpCall&) = delete;
+  OpCall& operator=(const OpCall&) = delete;
+
+  const Op& op;
+  torch::jit::Stack& stack;
+  c10::ArrayRef<c10::IValue> args;
+  c10::DeviceIndex device = -1;
+  c10::SmallVector<TensorArg, 8> tensors;        // defined ones, lists flattened, schema order
+  c10::SmallVector<tpu::lower::Number, 4> numbers;  // run-time numbers by slot
+
+  // Identity of the program: everything but the run-time numbers. The offsets of views come last,
+  // so that key_without_offsets() identifies calls that differ only in position.
+  const tpu::Hash128& key() const { return key_; }
+  tpu::Hash128 key_without_offsets() const;
+  // Offsets of the device tensors, in order.
+  c10::ArrayRef<int64_t> offsets() const { return offsets_; }
+
+  // Replaces the arguments on the stack by the returned values.
+  void finish(c10::ArrayRef<c10::IValue> results);
+
+ private:
+  void add_tensor(const at::Tensor& t, const ArgSpec& spec);
+  void add_number(const c10::IValue& v, const ArgSpec& spec);
+  void add_static(const c10::IValue& v);
+  void add_sharing();
+  void refuse_mixed_devices(const at::Tensor& t) const;
+
+  tpu::Hasher hasher_;
+  tpu::Hash128 key_;
+  c10::SmallVector<int64_t, 8> offsets_;
+};
+
+// Flags of the process that programs depend on: precision, host calls.
+uint64_t program_flags();
+void set_matmul_precision(tpu::ir::Precision p);
+tpu::ir::Precision matmul_precision();
+
+}  // namespace torch_tpu

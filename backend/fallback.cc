@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/fallback.h"
+
+#include <ATen/native/CPUFallback.h>
+
+#include <atomic>
+#include <mutex>
+#include <unordered_set>
+
+#include "backend/boxed.h"
+#include "backend/clean_state.h"
+#include "backend/convert.h"
+#include "backend/tensors.h"
+
+namespace torch_tpu {
+namespace {
+
+std::atomic<FallbackPolicy> policy{FallbackPolicy::kWarn};
+std::atomic<Decomposition> decomposition{nullptr};
+
+struct Counts {
+  std::mutex mutex;  // guards by_op
+  std::map<std::string, int64_t> by_op;
+};
+Counts& counts() {
+  static auto* c = new Counts;
+  return *c;
+}
+
+// What is known of an op without a rule.
+class UnruledOps {
+ public:
+  static UnruledOps& instance() {
+    static auto* ops = new UnruledOps;
+    return *ops;
+  }
+  const Op& op(const c10::OperatorHandle& handle) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Op>& slot = ops_[handle.operator_name()];
+    if (!slot) slot = std::make_unique<Op>(handle, nullptr, Op::Form::kMutating, std::nullopt);
+    return *slot;
+  }
+  bool refused(const tpu::Hash128& key) {
+    const std::lock_guard lock(mutex_);
+    return refused_.contains(key);
+  }
+  void refuse(const tpu::Hash128& key) {
+    const std::lock_guard lock(mutex_);
+    refused_.insert(key);
+  }
+
+ private:
+  std::mutex mutex_;  // guards the members
+  std::unordered_map<c10::OperatorName, std::unique_ptr<Op>> ops_;
+  std::unordered_set<tpu::Hash128, tpu::Hash128Hasher> refused_;
+};
+
+void run_on_cpu(const c10::OperatorHandle& handle, torch::jit::Stack& stack) {
+  std::string name = c10::toString(handle.operator_name());
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      policy != FallbackPolicy::kError, "The operator '", name,
+      "' has no tpu kernel and TORCH_TPU_FALLBACK=error forbids running it on the CPU. Set "
+      "TORCH_TPU_FALLBACK=warn to allow it, or rewrite the call with other operators.");
+  bool first = false;
+  {
+    const std::lock_guard lock(counts().mutex);
+    first = counts().by_op[name]++ == 0;
+  }
+  if (first && policy == FallbackPolicy::kWarn) {
+    TORCH_WARN("The operator '", name, "' has no tpu kernel and runs on the CPU, with copies both "
+               "ways. torch.tpu.fallback_counts() counts such calls.");
+  }
+  const CleanState clean;
+  at::native::cpu_fallback(handle, &stack, /*error_on_views=*/false);
+}
+
+// The arguments with every device tensor replaced by one of the same geometry whose cell belongs to
+// the recording; storages shared before are shared after.
+class Placeholders {
+ public:
+  Placeholders(Recording& recording, const OpCall& call) : recording_(recording), call_(call) {}
+
+  torch::jit::Stack arguments() {
+    torch::jit::Stack stack;
+    for (const c10::IValue& v : call_.args) stack.push_back(replace(v));
+    return stack;
+  }
+
+ private:
+  c10::IValue replace(const c10::IValue& v) {
+    if (v.isTensor()) return replace(v.toTensor());
+    if (v.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const c10::IValue& e : v.toListRef()) list.push_back(replace(e.toTensor()));
+      return list;
+    }
+    if (v.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> list;
+      for (const c10::IValue& e : v.toListRef()) {
+        list.push_back(e.isTensor() ? std::optional(replace(e.toTensor())) : std::nullopt);
+      }
+      return list;
+    }
+    return v;
+  }
+
+  at::Tensor replace(const at::Tensor& t) {
+    if (!t.defined()) return t;
+    const int number = next_++;
+    const TensorArg& argument = call_.tensors[static_cast<size_t>(number)];
+    if (!argument.cell) return t;
+    const auto [it, fresh] = storages_.try_emplace(argument.cell);
+    if (fresh) {
+      const auto bytes = static_cast<int64_t>(t.storage().nbytes());
+      it->second = c10::Storage(c10::Storage::use_byte_size_t(), bytes,
+                                Cell::make(static_cast<size_t>(bytes), call_.device),
+                                c10::GetAllocator(c10::DeviceType::PrivateUse1), true);
+      recording_.pin_placeholder(argument, number, Cell::of(*it->second.unsafeGetStorageImpl()));
+    }
+    at::Tensor p = make_tensor({0}, {}, t.scalar_type(), call_.device);
+    p.unsafeGetTensorImpl()->set_storage_keep_dtype(it->second);
+    p.unsafeGetTensorImpl()->set_storage_offset(t.storage_offset());
+    p.unsafeGetTensorImpl()->set_sizes_and_strides(t.sizes(), t.strides());
+    p._set_conj(t.is_conj());
+    p._set_neg(t.is_neg());
+    p.unsafeGetTensorImpl()->set_wrapped_number(t.unsafeGetTensorImpl()->is_wrapped_number());
+    return p;
+  }
+
+  Recording& recording_;
+  const OpCall& call_;
+  int next_ = 0;
+  std::unordered_map<const Cell*, c10::Storage> storages_;
+};
+
+void append_tensors(const c10::IValue& v, Tensors& out) {
+  if (v.isTensor()) {
+    out.push_back(v.toTensor());
+  } else if (v.isTensorList()) {
+    for (const c10::IValue& e : v.toListRef()) out.push_back(e.toTensor());
+  } else if (!v.isNone()) {
+    throw RecordingAbandoned("a recorded call returns a host value");
+  }
+}
+
+std::unique_ptr<Plan> record_decomposition(const OpCall& call) {
+  Recording recording(call.op.name, call.device);
+  Placeholders placeholders(recording, call);
+  torch::jit::Stack stack = placeholders.arguments();
+  const CleanState clean;
+  const Recording::Scope scope(recording);
+  if (!decomposition.load()(call.op.handle, stack)) throw RecordingAbandoned("no decomposition");
+
+  std::vector<ResultSpec> fresh;
+  tpu::ir::Values values;
+  const auto& returns = call.op.returns;
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (returns[i] >= 0) continue;  // an argument: what was written to it is in its cell
+    Tensors tensors;
+    append_tensors(stack[i], tensors);
+    for (const at::Tensor& t : tensors) {
+      if (!t.defined()) {
+        fresh.push_back({.dtype = c10::ScalarType::Undefined});
+        values.push_back(tpu::lower::undefined(recording.graph));
+        continue;
+      }
+      if (t.is_cpu()) throw RecordingAbandoned("a recorded call returns a host tensor");
+      const auto strides = t.is_non_overlapping_and_dense()
+                               ? c10::DimVector(t.strides())
+                               : c10::DimVector(at::infer_dense_strides(t.sizes(), t.strides()));
+      fresh.push_back({t.scalar_type(), c10::DimVector(t.sizes()), strides});
+      values.push_back(in_memory_order(recording.read(t), fresh.back()));
+    }
+  }
+  return plan_of_recording(recording, call, call.key(), std::move(fresh), std::move(values),
+                           std::make_unique<Plan>());
+}
+
+// Whether the op ran by its decomposition. Failing to record is remembered per key.
+bool run_decomposed(const Op& op, torch::jit::Stack& stack) {
+  if (!decomposition.load()) return false;
+  std::optional<OpCall> call;
+  try {
+    call.emplace(op, stack);
+  } catch (const c10::Error&) {
+    return false;  // arguments a program cannot have: the CPU kernel names the mistake
+  }
+  if (UnruledOps::instance().refused(call->key())) return false;
+  const Plan* plan = nullptr;
+  try {
+    plan = &plan_for(*call, [&] { return record_decomposition(*call); });
+  } catch (const std::exception&) {
+    UnruledOps::instance().refuse(call->key());
+    return false;  // the CPU kernel computes it, or raises PyTorch's own error
+  }
+  Tensors fresh = launch(*plan, *call);
+  return_results(*call, std::move(fresh));
+  return true;
+}
+
+void run_unruled(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
+  translating_errors([&] {
+    if (Recording::current()) {
+      if (decomposition.load() && decomposition.load()(handle, *stack)) return;
+      throw RecordingAbandoned("an op without rule or decomposition: " +
+                               c10::toString(handle.operator_name()));
+    }
+    if (!run_decomposed(UnruledOps::instance().op(handle), *stack)) run_on_cpu(handle, *stack);
+  });
+}
+
+}  // namespace
+
+void set_fallback_policy(FallbackPolicy p) { policy = p; }
+void set_decomposition(Decomposition d) { decomposition = d; }
+
+std::map<std::string, int64_t> fallback_counts() {
+  const std::lock_guard lock(counts().mutex);
+  return counts().by_op;
+}
+
+void reset_fallback_counts() {
+  const std::lock_guard lock(counts().mutex);
+  for (auto& [op, n] : counts().by_op) n = 0;
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_unruled>());
+}
+
+}  // namespace torch_tpu

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/plan.h"
+
+#include <mutex>
+
+#include "backend/convert.h"
+#include "backend/device.h"
+#include "backend/plan_record.h"
+
+namespace torch_tpu {
+namespace {
+
+using tpu::ir::Value;
+using tpu::ir::Values;
+
+// Results at least this large are written into our allocator's memory.
+constexpr size_t kDestinationBytes = size_t{1} << 20;
+
+tpu::exec::CompileReason reason_of(const OpCall& call) {
+  // What is known of the op so far, to tell a user why this call had to be compiled.
+  static std::mutex mutex;
+  static auto* seen_ops = new std::unordered_map<uint64_t, std::vector<std::string>>;
+  std::string dtypes;
+  for (const TensorArg& t : call.tensors) dtypes += c10::toString(t.tensor->scalar_type());
+  const std::lock_guard lock(mutex);
+  auto& seen = (*seen_ops)[call.op.name_hash];
+  if (seen.empty()) {
+    seen.push_back(dtypes);
+    return tpu::exec::CompileReason::kNewOp;
+  }
+  if (std::find(seen.begin(), seen.end(), dtypes) == seen.end()) {
+    seen.push_back(dtypes);
+    return tpu::exec::CompileReason::kNewDtype;
+  }
+  return tpu::exec::CompileReason::kNewShape;
+}
+
+std::string describe_arguments(const OpCall& call) {
+  std::string text;
+  for (const TensorArg& t : call.tensors) {
+    const tpu::ir::Type type{dtype_of(t.tensor->scalar_type()), dims_of(t.tensor->sizes())};
+    text += (text.empty() ? "" : ", ") + type.str();
+  }
+  return text;
+}
+
+tpu::exec::OptionSet options_of(const OpCall& call) {
+  if (!call.op.rule) return tpu::exec::OptionSet::kFused;
+  return call.op.rule->traits.reduction ? tpu::exec::OptionSet::kReduction
+                                        : tpu::exec::OptionSet::kFast;
+}
+
+// Compiles the recording's graph with these results, and fills in the plan's launch part.
+void compile_into(Plan& plan, Recording& recording, const OpCall& call, const Values& results) {
+  tpu::ir::Graph& graph = recording.graph;
+  const std::vector<int> kept = graph.prune(results);
+  tpu::exec::ProgramLayout layout;
+  for (size_t p = 0; p < kept.size(); ++p) {
+    const Recording::Pinned& pin = recording.pinned()[static_cast<size_t>(kept[p])];
+    plan.parameters.push_back(pin.tensor);
+    layout.arrays.push_back(pin.initial.type());
+    for (size_t r = 0; r < plan.results.size(); ++r) {
+      const int target = plan.results[r].tensor;
+      // Not TensorArg::cell: an out= tensor that was resized has a new one.
+      if (target < 0 || &Cell::of(*call.tensors[static_cast<size_t>(target)].tensor) != pin.cell) {
+        continue;
+      }
+      if (results[r].type() == pin.initial.type()) {
+        layout.aliases.push_back({static_cast<int>(r), static_cast<int>(p)});
+      }
+    }
+  }
+  for (size_t r = 0; r < results.size(); ++r) {
+    layout.results.push_back(results[r].type());
+    const bool aliased = std::any_of(layout.aliases.begin(), layout.aliases.end(),
+                                     [&](const auto& a) { return a.result == static_cast<int>(r); });
+    if (graph.target().cpu && !aliased && results[r].type().bytes() >= kDestinationBytes) {
+      layout.destinations.push_back(static_cast<int>(r));
+    }
+  }
+  plan.words = graph.scalar_uses();
+  layout.words = graph.words();
+  layout.checks = graph.checks();
+  plan.random_blocks = graph.random_blocks();
+  const auto module = graph.module(results, layout.aliases, layout.destinations);
+  const WithoutGil released;
+  plan.program = tpu::value_or_throw(runtime().compiler().compile(
+      {.op = call.op.name,
+       .module = module,
+       .layout = layout,
+       .options = options_of(call),
+       .reason = reason_of(call),
+       .detail = describe_arguments(call)}));
+}
+
+// Run-time starts for the views of `dynamic` tensors, as values per tensor.
+std::vector<Values> position_operands(Plan& plan, Recording& recording, const OpCall& call,
+                                      const DynamicTensors& dynamic) {
+  std::vector<Values> starts(call.tensors.size());
+  int slot = static_cast<int>(call.numbers.size());
+  for (const int n : dynamic) {
+    const auto i = static_cast<size_t>(n);
+    Plan::Position position{n, slot, recording.form_of(*call.tensors[i].tensor)};
+    for (size_t axis = 0; axis < position.form.starts.size(); ++axis) {
+      starts[i].push_back(recording.graph.scalar(slot++, tpu::ir::DType::kS32));
+    }
+    plan.positions.push_back(std::move(position));
+  }
+  return starts;
+}
+
+}  // namespace
+
+Value in_memory_order(Value value, const ResultSpec& s) {
+  const tpu::lower::ViewMap map{dtype_of(s.dtype), dims_of(s.sizes), dims_of(s.strides), 0};
+  const size_t elements = at::detail::computeStorageNbytes(s.sizes, s.strides, 1);
+  return tpu::lower::to_memory(value, map, static_cast<int64_t>(elements));
+}
+
+std::unique_ptr<Plan> plan_of_recording(Recording& recording, const OpCall& call,
+                                        const tpu::Hash128& key, std::vector<ResultSpec> fresh,
+                                        Values values, std::unique_ptr<Plan> plan) {
+  plan->fresh = std::move(fresh);
+  Values results;
+  for (size_t i = 0; i < plan->fresh.size(); ++i) {
+    if (plan->fresh[i].dtype == c10::ScalarType::Undefined) continue;
+    plan->results.push_back({.fresh = static_cast<int>(i)});
+    results.push_back(values[i]);
+  }
+  for (const Recording::Pinned& p : recording.pinned()) {
+    if (p.current == p.initial) continue;
+    plan->results.push_back({.tensor = p.tensor});
+    results.push_back(p.current);
+  }
+  if (!results.empty()) compile_into(*plan, recording, call, results);
+  store_plan(*plan, key);
+  return plan;
+}
+
+std::unique_ptr<Plan> build_plan(const OpCall& call, const tpu::Hash128& key,
+                                 const DynamicTensors& dynamic) {
+  auto plan = std::make_unique<Plan>();
+  Recording recording(call.op.name, call.device);
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    if (call.tensors[i].cell && !call.tensors[i].out) {
+      recording.pin(call.tensors[i], static_cast<int>(i));
+    }
+  }
+  const std::vector<Values> starts = position_operands(*plan, recording, call, dynamic);
+  Lowered lowered = lower_call(recording, call, {.starts = &starts});
+
+  // out= tensors take their shape now, so that their cells are seen as they will be written.
+  for (size_t i = 0; i < lowered.resized.size(); ++i) {
+    const int n = lowered.written[i];
+    const TensorArg& to = call.tensors[static_cast<size_t>(n)];
+    plan->resized.push_back(n);
+    plan->resized_to.push_back(lowered.resized[i]);
+    resize_out(*to.tensor, lowered.resized[i]);
+    recording.pin({to.tensor, &Cell::of(*to.tensor)}, n);
+  }
+  Values values;
+  for (size_t i = 0; i < lowered.fresh.size(); ++i) {
+    const ResultSpec& s = lowered.fresh[i];
+    const bool defined = s.dtype != c10::ScalarType::Undefined;
+    values.push_back(defined ? in_memory_order(lowered.results[i], s) : lowered.results[i]);
+  }
+  for (size_t i = 0; i < lowered.written.size(); ++i) {
+    const auto n = static_cast<size_t>(lowered.written[i]);
+    recording.write(*call.tensors[n].tensor, lowered.results[lowered.fresh.size() + i], starts[n]);
+  }
+  return plan_of_recording(recording, call, key, std::move(lowered.fresh), std::move(values),
+                           std::move(plan));
+}
+
+}  // namespace torch_tpu

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/recording.h"
+
+#include "backend/convert.h"
+#include "backend/device.h"
+
+namespace torch_tpu {
+namespace {
+
+using tpu::ir::Type;
+using tpu::ir::Value;
+using tpu::ir::Values;
+
+thread_local Recording* current_recording = nullptr;
+
+// Conjugate and negative views are lazy flags on the tensor; its cell has the raw value.
+Value through_flags(const at::Tensor& t, Value v) {
+  if (t.is_conj()) v = tpu::hlo::complex(tpu::hlo::real(v), tpu::hlo::neg(tpu::hlo::imag(v)));
+  return t.is_neg() ? tpu::hlo::neg(v) : v;
+}
+
+}  // namespace
+
+tpu::lower::ViewMap view_map_of(const at::Tensor& t) {
+  return {dtype_of(t.scalar_type()), dims_of(t.sizes()), dims_of(t.strides()), t.storage_offset()};
+}
+
+Type assumed_type(const at::Tensor& t) {
+  const tpu::ir::DType dtype = dtype_of(t.scalar_type());
+  const tpu::lower::ViewMap map = view_map_of(t);
+  const auto elements = static_cast<int64_t>(t.storage().nbytes() / t.itemsize());
+  if (t.storage_offset() == 0 && t.numel() == elements) {
+    if (const auto order = tpu::lower::memory_order(map)) {
+      Type type{dtype, {}};
+      for (const int64_t axis : *order) type.dims.push_back(t.size(axis));
+      return type;
+    }
+  }
+  return {dtype, {elements}};
+}
+
+tpu::ir::Target target_of(c10::DeviceIndex index) {
+  return {.cpu = device(index).runtime().is_cpu(),
+          .host_calls = false,
+          .precision = matmul_precision()};
+}
+
+Recording::Recording(const std::string& op_name, c10::DeviceIndex index)
+    : graph(op_name, target_of(index)), device(index) {}
+
+Recording* Recording::current() { return current_recording; }
+
+Recording::Scope::Scope(Recording& r) : previous_(std::exchange(current_recording, &r)) {}
+Recording::Scope::~Scope() { current_recording = previous_; }
+
+void Recording::pin(const TensorArg& argument, int tensor) {
+  pin_placeholder(argument, tensor, *argument.cell);
+}
+
+void Recording::pin_placeholder(const TensorArg& argument, int tensor, Cell& placeholder) {
+  const auto [it, fresh] = index_.try_emplace(&placeholder, pinned_.size());
+  if (!fresh) return;
+  Cell& cell = *argument.cell;
+  const Value v =
+      graph.parameter(cell.array ? cell.array->type() : assumed_type(*argument.tensor));
+  pinned_.push_back({&cell, tensor, static_cast<int>(pinned_.size()), v, v});
+}
+
+Value Recording::value_of(const at::Tensor& t, Cell& cell) {
+  if (const auto it = index_.find(&cell); it != index_.end()) return pinned_[it->second].current;
+  if (cell.recording == this) return *cell.value;
+  if (cell.array) throw RecordingAbandoned("a tensor from outside of the recorded call is read");
+  return tpu::hlo::full(graph, assumed_type(t), false);
+}
+
+tpu::lower::ViewForm Recording::form_of(const at::Tensor& t) {
+  return tpu::lower::decode_view(value_of(t, Cell::of(t)).type(), view_map_of(t));
+}
+
+Value Recording::read(const at::Tensor& t, const Values& starts) {
+  const Value array = value_of(t, Cell::of(t));
+  const auto form = tpu::lower::decode_view(array.type(), view_map_of(t));
+  return through_flags(t, tpu::lower::read_view(array, form, starts));
+}
+
+void Recording::write(const at::Tensor& t, Value value, const Values& starts) {
+  Cell& cell = Cell::of(t);
+  const tpu::lower::ViewMap map = view_map_of(t);
+  value = through_flags(t, tpu::hlo::convert(value, map.dtype));
+  const auto it = index_.find(&cell);
+  const bool pinned = it != index_.end();
+  const bool known = pinned || cell.recording == this;
+  Value array = value;
+  if (!known && t.storage_offset() == 0 &&
+      t.numel() == static_cast<int64_t>(t.storage().nbytes() / t.itemsize()) &&
+      tpu::lower::memory_order(map)) {
+    array = tpu::lower::to_memory(value, map, t.numel());
+  } else {
+    const Value old = value_of(t, cell);
+    array = tpu::lower::write_view(old, tpu::lower::decode_view(old.type(), map), value, starts);
+  }
+  if (pinned) {
+    pinned_[it->second].current = array;
+  } else {
+    cell.recording = this;
+    cell.value = array;
+  }
+}
+
+}  // namespace torch_tpu
