@@ -8,6 +8,7 @@ Rules collect_families() {
   for (auto* family : {
            activation_rules,
            activation_backward_rules,
+           attention_rules,
            batch_norm_rules,
            bessel_rules,
            bitwise_rules,
@@ -28,6 +29,7 @@ Rules collect_families() {
            polynomial_rules,
            random_rules,
            reduce_rules,
+           rnn_rules,
            scan_rules,
            scatter_rules,
            shape_rules,
