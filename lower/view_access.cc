@@ -200,12 +200,13 @@ Dims inverse(const Dims& permutation) {
   return result;
 }
 
-// The dtype that elements are moved in. XLA:CPU moves bf16 and 8-bit floats by way of f32, which
-// touches the whole array instead of the written part and does not keep the bits of every NaN.
-DType moved_dtype(const Graph& graph, DType t) {
+// The dtype that elements are moved in. XLA:CPU moves bf16 and 8-bit floats by way of wider floats,
+// which touches the whole array instead of the written part, quiets NaNs and even changes some
+// 8-bit numbers. Reads of bf16 stay as they are: products look for transposes of their operands.
+DType moved_dtype(const Graph& graph, DType t, bool write) {
   if (!graph.target().cpu || !ir::is_float(t)) return t;
-  if (t == DType::kBF16) return DType::kU16;
-  return byte_size(t) == 1 ? DType::kU8 : t;
+  if (byte_size(t) == 1) return DType::kU8;
+  return t == DType::kBF16 && write ? DType::kU16 : t;
 }
 
 Value write_elements(Value x, const ViewForm& form, Value value, const Values& starts) {
@@ -226,9 +227,11 @@ Value write_elements(Value x, const ViewForm& form, Value value, const Values& s
 Value read_view(Value array, const ViewForm& form, const Values& starts) {
   const Type type{form.map.dtype, form.map.sizes};
   if (type.numel() == 0) return hlo::full(array.graph(), type, int64_t{0});
-  Value x = array;
-  const DType t = element_dtype(array.dtype(), type.dtype);
-  for (const Type& layer : element_layers(array.type(), t)) x = apply_layer(layer, x);
+  if (array.type() == type && form.map.strides == dense_strides(type.dims)) return array;
+  const Graph& graph = array.graph();
+  const DType t = moved_dtype(graph, element_dtype(array.dtype(), type.dtype), false);
+  Value x = hlo::bitcast(array, moved_dtype(graph, array.dtype(), false));
+  for (const Type& layer : element_layers(x.type(), t)) x = apply_layer(layer, x);
   if (form.gather) {
     x = hlo::take(hlo::reshape(x, form.reshaped), flat_positions(x.graph(), form, starts), 0);
   } else {
@@ -239,16 +242,15 @@ Value read_view(Value array, const ViewForm& form, const Values& starts) {
       x = hlo::transpose(hlo::reshape(x, form.distinct), form.permutation);
     }
   }
-  x = repeat(x, form);
-  return x.dtype() == type.dtype ? x : hlo::convert(x, type.dtype);
+  return hlo::bitcast(repeat(x, form), type.dtype);
 }
 
 Value write_view(Value array, const ViewForm& form, Value value, const Values& starts) {
   TPU_CHECK(value.type() == (Type{form.map.dtype, form.map.sizes}), "a value fits its view");
   if (value.numel() == 0) return array;
   const Graph& graph = array.graph();
-  const DType t = moved_dtype(graph, element_dtype(array.dtype(), form.map.dtype));
-  Values before{hlo::bitcast(array, moved_dtype(graph, array.dtype()))};
+  const DType t = moved_dtype(graph, element_dtype(array.dtype(), form.map.dtype), true);
+  Values before{hlo::bitcast(array, moved_dtype(graph, array.dtype(), true))};
   for (const Type& layer : element_layers(before[0].type(), t)) {
     before.push_back(apply_layer(layer, before.back()));
   }
