@@ -8,6 +8,7 @@ Rules collect_families() {
   for (auto* family : {
            activation_rules,
            activation_backward_rules,
+           adaptive_pool_rules,
            attention_rules,
            batch_norm_rules,
            bessel_rules,
@@ -30,6 +31,7 @@ Rules collect_families() {
            pad_rules,
            pointwise_rules,
            polynomial_rules,
+           pool_rules,
            random_rules,
            reduce_rules,
            rnn_rules,

@@ -11,6 +11,7 @@ using Rules = std::vector<Rule>;
 
 Rules activation_rules();
 Rules activation_backward_rules();
+Rules adaptive_pool_rules();
 Rules attention_rules();
 Rules batch_norm_rules();
 Rules bessel_rules();
