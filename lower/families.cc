@@ -21,6 +21,7 @@ Rules collect_families() {
            factory_rules,
            fft_rules,
            foreach_rules,
+           grid_sampler_rules,
            im2col_rules,
            index_rules,
            loss_rules,
@@ -44,11 +45,13 @@ Rules collect_families() {
            special_rules,
            statistics_rules,
            unary_rules,
+           upsample_rules,
            view_write_rules,
        }) {
     Rules rules = family();
     std::move(rules.begin(), rules.end(), std::back_inserter(all));
   }
+  refuse_unsupported_types(all);
   return all;
 }
 

@@ -24,6 +24,7 @@ Rules embedding_bag_rules();
 Rules factory_rules();
 Rules fft_rules();
 Rules foreach_rules();
+Rules grid_sampler_rules();
 Rules im2col_rules();
 Rules index_rules();
 Rules linalg_rules();
@@ -52,5 +53,7 @@ Rules upsample_rules();
 Rules view_write_rules();
 
 Rules collect_families();
+// Makes the rules of pointwise ops raise PyTorch's errors for types its CPU kernels do not take.
+void refuse_unsupported_types(Rules& rules);
 
 }  // namespace tpu::lower

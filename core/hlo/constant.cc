@@ -137,6 +137,20 @@ Value integer_extreme(Graph& graph, DType t, bool greatest) {
   return constant(graph, t, greatest ? high : -high - 1);
 }
 
+template <class T>
+Value dense_array(Graph& graph, const Dims& dims, std::span<const T> values, DType t) {
+  TPU_CHECK(static_cast<int64_t>(values.size()) == ir::element_count(dims),
+            "one value per element");
+  if (is_f8(t)) return convert(dense_array(graph, dims, values, DType::kF32), t);
+  std::string elements;
+  for (const T v : values) {
+    if (!elements.empty()) elements += ", ";
+    elements += element_text(v, t);
+  }
+  if (!values.empty()) elements = "[" + elements + "]";
+  return reshape(dense(graph, {t, {static_cast<int64_t>(values.size())}}, elements), dims);
+}
+
 }  // namespace
 
 Value constant(Graph& graph, DType t, Literal value) {
@@ -152,16 +166,11 @@ Value full(Graph& graph, const Type& type, Literal value) {
 Value full_like(Value x, Literal value) { return full(x.graph(), x.type(), value); }
 
 Value constant_array(Graph& graph, const Dims& dims, std::span<const int64_t> values, DType t) {
-  TPU_CHECK(static_cast<int64_t>(values.size()) == ir::element_count(dims),
-            "one value per element");
-  if (is_f8(t)) return convert(constant_array(graph, dims, values, DType::kF32), t);
-  std::string elements;
-  for (const int64_t v : values) {
-    if (!elements.empty()) elements += ", ";
-    elements += element_text(v, t);
-  }
-  if (!values.empty()) elements = "[" + elements + "]";
-  return reshape(dense(graph, {t, {static_cast<int64_t>(values.size())}}, elements), dims);
+  return dense_array(graph, dims, values, t);
+}
+
+Value constant_array(Graph& graph, const Dims& dims, std::span<const double> values, DType t) {
+  return dense_array(graph, dims, values, t);
 }
 
 Value lowest(Graph& graph, DType t) {

@@ -115,6 +115,7 @@ Value constant(Graph& graph, DType t, Literal value);       // rank 0
 Value full(Graph& graph, const Type& type, Literal value);  // splat
 Value full_like(Value x, Literal value);                    // x's type
 Value constant_array(Graph& graph, const Dims& dims, std::span<const int64_t> values, DType t);
+Value constant_array(Graph& graph, const Dims& dims, std::span<const double> values, DType t);
 
 // Extremes of an element type: -inf / inf for floats, least / greatest for integers and bool.
 Value lowest(Graph& graph, DType t);
