@@ -131,8 +131,8 @@ const Plan& plan_for(const OpCall& call, const PlanMaker& make) {
 void run_op(const Op& op, torch::jit::Stack& stack) {
   translating_errors([&] {
     if (swallowed_by_metadata(op)) return return_out_arguments(op, stack);
+    prepare_indices(op, stack);
     if (Recording* recording = Recording::current()) return record_op(op, stack, *recording);
-    move_cpu_indices(op, stack);
     OpCall call(op, stack);
     if (op.rule->traits.check) op.rule->traits.check(call.numbers);
     Tensors fresh = launch(plan_by_rule(call), call);

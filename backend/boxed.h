@@ -17,8 +17,8 @@ const Plan& plan_for(const OpCall& call, const PlanMaker& make);
 // Puts the results of a launched call on the stack, as the schema says.
 void return_results(OpCall& call, Tensors fresh);
 
-// Index tensors on the CPU beside a tpu tensor are moved to its device.
-void move_cpu_indices(const Op& op, torch::jit::Stack& stack);
+// Makes the index list of x[...] one that a rule takes: integers, on the device.
+void prepare_indices(const Op& op, torch::jit::Stack& stack);
 
 void clear_plans();
 

@@ -80,6 +80,9 @@ Op::Op(const c10::OperatorHandle& h, const tpu::lower::Rule* r, Form f,
     const int index = static_cast<int>(i);
     if (args.back().kind == Kind::kGenerator) generator = index;
     if (arguments[i].name() == "memory_format") memory_format = index;
+    if (arguments[i].name() == "indices" && args.back().kind == Kind::kTensorList) {
+      index_list = index;
+    }
     if (!rule) continue;
     for (const std::string& m : rule->traits.mutates) {
       if (m == arguments[i].name()) args.back().written = true;

@@ -48,6 +48,7 @@ struct Op {
   std::vector<int> rule_args;
   int generator = -1;
   int memory_format = -1;
+  int index_list = -1;  // the Tensor?[] of an indexing op
   // Runs PyTorch's native structured metadata, if the op has it.
   std::optional<c10::OperatorHandle> native_meta;
   // Per schema return: the argument it aliases, or -1 for a fresh tensor.

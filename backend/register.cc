@@ -111,6 +111,10 @@ class Registrar {
     const std::string overload = dot == std::string::npos ? "" : rule.name.substr(dot + 1);
     const auto handle = c10::Dispatcher::singleton().findSchema({base, overload});
     TORCH_CHECK(handle, "torch_tpu: a rule names an operator that PyTorch does not have: ", rule.name);
+    if (has_out(*handle)) {  // its functional overload is a composite that may have no rule
+      implement(*handle, rule, Op::Form::kOut, std::nullopt);
+      return;
+    }
     if (mutates(*handle)) {
       implement(*handle, rule, Op::Form::kMutating, std::nullopt);
       return;

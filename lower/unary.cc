@@ -50,15 +50,13 @@ Value angle(Value x) {
 Value conjugate(Value x) {
   return ir::is_complex(x.dtype()) ? hlo::complex(hlo::real(x), -hlo::imag(x)) : x;
 }
-Value conjugate_out(Value x, Value /*out*/) { return conjugate(x); }
-
 Value log_odds(Value x) { return hlo::log(x / (1.0 - x)); }
 
 Value logit(Value x, std::optional<Scalar> eps) {
   return computed_in_float(x, [&](Value y) {
     if (!eps) return log_odds(y);
     const Value low = eps->like(y);
-    return log_odds(hlo::min(hlo::max(y, low), 1.0 - low));
+    return log_odds(clip(y, low, 1.0 - low));
   });
 }
 
@@ -149,7 +147,7 @@ Rules unary_rules() {
       {"aten::angle", angle, as_input},
       {"aten::_conj_physical", conjugate, as_input},
       {"aten::conj_physical_", conjugate, as_input},
-      {"aten::conj_physical.out", conjugate_out, as_input},
+      {"aten::conj_physical.out", conjugate, as_input},
       {"aten::ceil", rounding<hlo::ceil>},
       {"aten::floor", rounding<hlo::floor>},
       {"aten::round", rounding<hlo::round_half_even>},

@@ -36,18 +36,29 @@ void CheckQueue::add(Entry entry) {
   if (entries_.size() < kMostEntries) entries_.push_back(std::move(entry));
 }
 
-void CheckQueue::raise_first() {
-  while (true) {
-    Entry entry;
-    {
-      const std::lock_guard guard(lock_);
-      if (entries_.empty()) return;
-      entry = std::move(entries_.front());
-      entries_.pop_front();
-    }
-    const Failure failure = read(entry.result);
-    if (failure.check > 0) raise(entry, static_cast<size_t>(failure.check - 1), failure.value);
+std::optional<CheckQueue::Entry> CheckQueue::take_first(bool only_ready) {
+  const std::lock_guard guard(lock_);
+  if (entries_.empty()) return std::nullopt;
+  if (only_ready) {
+    const auto event = entries_.front().result.ready_event();
+    if (event.ok() && !event->is_ready()) return std::nullopt;
   }
+  Entry entry = std::move(entries_.front());
+  entries_.pop_front();
+  return entry;
+}
+
+void CheckQueue::raise_first() {
+  while (auto entry = take_first(/*only_ready=*/false)) raise_if_failed(*entry);
+}
+
+void CheckQueue::raise_first_ready() {
+  while (auto entry = take_first(/*only_ready=*/true)) raise_if_failed(*entry);
+}
+
+void CheckQueue::raise_if_failed(const Entry& entry) const {
+  const Failure failure = read(entry.result);
+  if (failure.check > 0) raise(entry, static_cast<size_t>(failure.check - 1), failure.value);
 }
 
 CheckQueue::Failure CheckQueue::read(const pjrt::Buffer& result) const {

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ class CheckQueue {
   void add(Entry entry);
   // Waits for the results so far. Throws tpu::Error for the first failure and forgets it.
   void raise_first();
+  // The same for results that are there already: waits for nothing.
+  void raise_first_ready();
 
  private:
   struct Failure {
@@ -37,7 +40,9 @@ class CheckQueue {
   };
   // Waits. A result that was never computed counts as none: the launch's own error is reported.
   Failure read(const pjrt::Buffer& result) const;
+  void raise_if_failed(const Entry& entry) const;
   void drop_passed();  // caller holds lock_
+  std::optional<Entry> take_first(bool only_ready);
 
   const bool host_readable_;
   std::mutex lock_;  // guards entries_

@@ -68,6 +68,8 @@ class Device {
   // Reads the checks of launches so far, waiting for them; tpu::Error of the first that failed.
   // Every later call reports the next one, never the same twice.
   void raise_failed_checks();
+  // The same without waiting: only for launches known to have finished.
+  void raise_known_failures();
   bool idle() const;  // nothing launched is unfinished
 
   // A point in the queue: everything launched before mark() is finished when is_ready(). await()

@@ -13,13 +13,19 @@ bool strict_rounding() {
 }
 
 std::vector<pjrt::OptionOverride> cpu_overrides(OptionSet set) {
-  const pjrt::OptionOverride low_effort{"xla_backend_optimization_level", int64_t{1}};
+  std::vector<pjrt::OptionOverride> overrides{
+      {"xla_backend_optimization_level", int64_t{1}},
+      {"xla_cpu_enable_fast_min_max", false},   // the fast forms drop NaN
+      {"xla_allow_excess_precision", false},    // bf16 and f16 round after every op, as in PyTorch
+  };
   // Without fused multiply-add a program of many ops rounds like its ops alone.
-  if (strict_rounding()) return {low_effort, {"xla_cpu_max_isa", std::string("AVX")}};
-  if (set != OptionSet::kFast) return {low_effort};
-  return {low_effort,
-          {"xla_cpu_use_fusion_emitters", false},
-          {"xla_llvm_disable_expensive_passes", true}};
+  if (strict_rounding()) {
+    overrides.push_back({"xla_cpu_max_isa", std::string("AVX")});
+  } else if (set == OptionSet::kFast) {
+    overrides.push_back({"xla_cpu_use_fusion_emitters", false});
+    overrides.push_back({"xla_llvm_disable_expensive_passes", true});
+  }
+  return overrides;
 }
 
 }  // namespace

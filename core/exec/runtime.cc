@@ -72,12 +72,10 @@ std::unique_ptr<pjrt::Client> make_client(const std::string& path, int devices) 
   // A libtpu without a TPU would look for one by asking the cloud's metadata server.
   if (!Runtime::tpu_present()) setenv("TPU_SKIP_MDS_QUERY", "1", /*replace=*/0);
   const pjrt::Plugin& plugin = *value_or_throw(pjrt::Plugin::load(path));
-  if (devices > 0) {
-    auto sized = pjrt::Client::create(plugin, {{"cpu_device_count", devices}});
-    if (sized.ok()) return std::move(sized).value();
-  }
-  // Plugins for real devices have as many as they have, and do not know the option.
-  return value_or_throw(pjrt::Client::create(plugin));
+  // The CPU plugin alone makes several devices of one host; device_count() promises one. Plugins
+  // for real devices have as many as they have, and do not know the option.
+  auto sized = pjrt::Client::create(plugin, {{"cpu_device_count", std::max(devices, 1)}});
+  return sized.ok() ? std::move(sized).value() : value_or_throw(pjrt::Client::create(plugin));
 }
 
 // "TPU v5 lite" is sold as v5e, "TPU v6 lite" as v6e, and "TPU v5" as v5p.
