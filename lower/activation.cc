@@ -8,8 +8,14 @@
 namespace tpu::lower {
 namespace {
 
+void refuse_complex(Value x) {
+  if (!ir::is_complex(x.dtype())) return;
+  fail(ErrorKind::kNotImplemented, "clamp is not supported for complex types");
+}
+
 Value relu(Value x) {
   require(!ir::is_bool(x.dtype()), "Boolean inputs not supported for relu");
+  refuse_complex(x);
   return computed(x, [](Value y) { return max(y, 0.0); });
 }
 
@@ -35,15 +41,15 @@ Value elu(Value x, Scalar alpha, Scalar scale, Scalar input_scale) {
 
 Value hardtanh(Value x, Number low, Number high) {
   require(!ir::is_bool(x.dtype()), "Bool inputs not supported for hardtanh");
+  refuse_complex(x);
   const bool negative = to_double(low) < 0 || to_double(high) < 0;
   require(!ir::is_unsigned_integer(x.dtype()) || !negative,
           "cannot do hardtanh on an unsigned type with negative limits");
-  return computed(x, [&](Value y) {
-    return hlo::min(hlo::max(y, hlo::full_like(y, low)), hlo::full_like(y, high));
-  });
+  return computed(
+      x, [&](Value y) { return clip(y, hlo::full_like(y, low), hlo::full_like(y, high)); });
 }
 
-Value relu6(Value x) { return min(max(x, 0.0), 6.0); }
+Value relu6(Value x) { return clip(x, hlo::full_like(x, 0.0), hlo::full_like(x, 6.0)); }
 Value hardswish(Value x) { return x * relu6(x + 3) / 6; }
 Value hardsigmoid(Value x) { return relu6(x + 3) / 6; }
 

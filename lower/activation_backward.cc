@@ -49,18 +49,18 @@ Value elu_backward(Value grad, Scalar alpha, Scalar scale, Scalar input_scale, b
     const Value negative = alpha.like(y) * scale.like(y);
     const Value inner = input_scale.like(y);
     const Value slope = is_result ? inner * (y + negative) : inner * negative * hlo::exp(y * inner);
-    return where(y <= 0.0, g * slope, g * scale.like(g));
+    return where(y > 0.0, g * scale.like(g), g * slope);
   });
 }
 
 Value hardtanh_backward(Value grad, Value x, Scalar low, Scalar high) {
   return computed(grad, x, [&](Value g, Value y) {
-    return where((y <= low.like(y)) | (y >= high.like(y)), 0.0, g);
+    return where((y > low.like(y)) & (y < high.like(y)), g, 0.0);
   });
 }
 
 Value hardswish_backward(Value grad, Value x) {
-  return where(x <= -3, 0.0, where(x < 3, grad * (x / 3 + 0.5), grad));
+  return where(x <= -3, 0.0, where(x >= 3, grad, grad * (x / 3 + 0.5)));
 }
 
 Value hardsigmoid_backward(Value grad, Value x) { return where((x > -3) & (x < 3), grad / 6, 0.0); }
@@ -68,7 +68,7 @@ Value hardsigmoid_backward(Value grad, Value x) { return where((x > -3) & (x < 3
 Value shrink_backward(Value grad, Value x, Scalar lambda) {
   return computed(grad, x, [&](Value g, Value y) {
     const Value l = lambda.like(y);
-    return where((y >= -l) & (y <= l), 0.0, g);
+    return where((y < -l) | (y > l), g, 0.0);
   });
 }
 
@@ -103,7 +103,7 @@ Value logit_backward(Value grad, Value x, std::optional<Scalar> eps) {
     const Value slope = g / (y * (1.0 - y));
     if (!eps) return where((y < 0.0) | (y > 1), hlo::nan_like(y), slope);
     const Value low = eps->like(y);
-    return where((y < low) | (y > 1.0 - low), 0.0, slope);
+    return where((y >= low) & (y <= 1.0 - low), slope, 0.0);
   });
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/math.h"
 
+#include "lower/special_tables.h"
+
 namespace tpu::lower {
 namespace {
 
@@ -46,17 +48,23 @@ Value polynomial(Value x, std::span<const double> coefficients) {
   return sum;
 }
 
-// Clenshaw's recurrence.
-Value chebyshev(Value x, std::span<const double> coefficients) {
-  const Value twice = x + x;
-  Value b1 = hlo::full_like(x, coefficients.back());
+// Clenshaw's recurrence, without the terms that x's type cannot see.
+Value expand(Value x, const Expansion& expansion) {
+  const auto& c = expansion.coefficients;
+  const double seen = x.dtype() == DType::kF64 ? 0 : 1e-9 * std::abs(c[0]);
+  size_t terms = c.size();
+  while (terms > 2 && std::abs(c[terms - 1]) < seen) --terms;
+  const double half = (expansion.high - expansion.low) / 2;
+  const Value t = x / half - (expansion.low / half + 1);
+  const Value twice = t + t;
+  Value b1 = hlo::full_like(x, c[terms - 1]);
   Value b2 = hlo::full_like(x, 0.0);
-  for (size_t i = coefficients.size() - 1; i-- > 1;) {
-    const Value b0 = twice * b1 - b2 + coefficients[i];
+  for (size_t i = terms - 1; i-- > 1;) {
+    const Value b0 = twice * b1 - b2 + c[i];
     b2 = b1;
     b1 = b0;
   }
-  return x * b1 - b2 + coefficients[0];
+  return t * b1 - b2 + c[0];
 }
 
 }  // namespace tpu::lower

@@ -48,6 +48,7 @@ inline Value where(Value condition, double a, Value b) {
 }
 inline Value min(Value a, double b) { return hlo::min(a, hlo::full_like(a, b)); }
 inline Value max(Value a, double b) { return hlo::max(a, hlo::full_like(a, b)); }
+inline Value clip(Value x, Value low, Value high) { return hlo::min(hlo::max(x, low), high); }
 
 // The sign bit of a float, also of zeros and NaN; x < 0 for integers.
 Value sign_bit(Value x);
@@ -58,8 +59,9 @@ Value truncate(Value x);
 Value is_infinite(Value x);
 // c[0] + c[1] x + c[2] x^2 + ...
 Value polynomial(Value x, std::span<const double> coefficients);
-// c[0] T0(x) + c[1] T1(x) + ... for x in [-1, 1].
-Value chebyshev(Value x, std::span<const double> coefficients);
+// A Chebyshev expansion (special_tables.h) at x in its interval, to the precision of x's type.
+struct Expansion;
+Value expand(Value x, const Expansion& expansion);
 
 // body(x) in the type PyTorch computes x in, rounded to x's type.
 template <class F>

@@ -218,11 +218,6 @@ template <Value (*log)(Value)>
 Value x_log_tensor(Value x, Value y) {
   return binary_in_float<x_log<log>>(x, y);
 }
-template <Value (*log)(Value)>
-Value x_log_scalar_self(Scalar x, Value y) {
-  return x_log_tensor<log>(number(x), y);
-}
-
 Value step(Value x, Value at_zero) {
   const Value positive = hlo::convert(x > 0.0, x.dtype());
   return where(equals(x, 0), at_zero, positive);
@@ -337,11 +332,7 @@ Rules pointwise_rules() {
       {"aten::logaddexp", binary<log_add_exp>},
       {"aten::logaddexp2", binary<log_add_exp2>},
       {"aten::xlogy.Tensor", x_log_tensor<hlo::log>},
-      {"aten::xlogy.Scalar_Self", x_log_scalar_self<hlo::log>, pointwise},
-      {"aten::xlogy.Scalar_Other", with_number<x_log_tensor<hlo::log>>, pointwise},
       {"aten::special_xlog1py", x_log_tensor<hlo::log1p>},
-      {"aten::special_xlog1py.self_scalar", x_log_scalar_self<hlo::log1p>, pointwise},
-      {"aten::special_xlog1py.other_scalar", with_number<x_log_tensor<hlo::log1p>>, pointwise},
       {"aten::heaviside", binary<step>},
       {"aten::where.self", where_self, pointwise},
       {"aten::masked_fill.Scalar", masked_fill_scalar, {.strides = Strides::kPreserve}},
