@@ -85,27 +85,12 @@ Value col2im(Value x, Dims size, Dims kernel, Dims dilation, Dims padding, Dims 
   return hlo::reshape(hlo::convert(y, x.dtype()), dims);
 }
 
-Value channel_shuffle(Value x, int64_t groups) {
-  require(x.rank() > 2,
-          "channel_shuffle expects input with > 2 dims, but got input with sizes [{}]", x.rank());
-  require(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:{}",
-          groups);
-  require(x.dim(1) % groups == 0,
-          "Number of channels must be divisible by groups. Got {} channels and {} groups.",
-          x.dim(1), groups);
-  const int64_t rest = x.numel() == 0 ? 0 : x.numel() / x.dim(0) / x.dim(1);
-  const Value split = hlo::reshape(x, {x.dim(0), groups, x.dim(1) / groups, rest});
-  return hlo::reshape(hlo::transpose(split, {0, 2, 1, 3}), x.dims());
-}
-
 }  // namespace
 
 Rules im2col_rules() {
   return {
       {"aten::im2col", im2col},
       {"aten::col2im", col2im},
-      {"aten::channel_shuffle", channel_shuffle, {.strides = Strides::kSuggest}},
-      {"aten::native_channel_shuffle", channel_shuffle, {.strides = Strides::kSuggest}},
   };
 }
 

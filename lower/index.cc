@@ -21,6 +21,7 @@ Value index(Value self, OptionalValues indices) {
 Value gather(Value self, int64_t dim, Value index) {
   const int64_t axis = wrap_axis(dim, self.rank());
   const Dims result = index.dims();
+  if (index.numel() == 0) return hlo::full(self.graph(), {self.dtype(), result}, int64_t{0});
   self = at_least_1d(self);
   index = at_least_1d(index);
   check_range(index, {0, self.dim(axis)}, out_of_bounds(axis, self.dim(axis)), CheckKind::kRuntime);

@@ -46,14 +46,14 @@ struct Line {
   }
 };
 
-void check_line(std::string_view name, std::string_view kernel, Value self, int64_t dim,
-                bool bool_allowed = false) {
+void check_line(std::string_view name, Value self, int64_t dim) {
   const int64_t axis = wrap_axis(dim, self.rank());
-  if (self.rank() > 0 && self.dim(axis) == 0) {
-    fail(ErrorKind::kIndex, "{}(): Expected reduction dim {} to have non-zero size.", name, axis);
-  }
-  const DType t = self.dtype();
-  require_dtype(!ir::is_complex(t) && (bool_allowed || !ir::is_bool(t)), kernel, t);
+  if (self.rank() == 0 || self.dim(axis) > 0) return;
+  fail(ErrorKind::kIndex, "{}(): Expected reduction dim {} to have non-zero size.", name, axis);
+}
+
+void require_order(std::string_view kernel, Value x) {
+  require_dtype(!ir::is_complex(x.dtype()) && !ir::is_bool(x.dtype()), kernel, x.dtype());
 }
 
 enum class Nan { kWins, kIgnored };
@@ -66,7 +66,9 @@ Value median_position(const Line& line) {
                 line.x.dims(), {line.axis});
   const Value one = hlo::full_like(numbers, int64_t{1});
   if (nan == Nan::kIgnored) {
-    return hlo::max((numbers - one) / (one + one), one - one);
+    const Value some = hlo::gt(numbers, one - one);
+    const Value counted = hlo::select(some, numbers, hlo::full_like(numbers, line.length));
+    return (counted - one) / (one + one);
   }
   const Value all = hlo::full_like(numbers, line.length);
   return hlo::select(numbers < all, numbers, (all - one) / (one + one));
@@ -81,14 +83,15 @@ Values median_of(Value self, int64_t dim, bool keepdim) {
 
 template <Nan nan>
 Values median_dim(Value self, int64_t dim, bool keepdim) {
-  check_line(nan == Nan::kWins ? "median" : "nanmedian", "median_out", self, dim);
+  check_line("median", self, dim);
+  require_order("median_out", self);
   return median_of<nan>(self, dim, keepdim);
 }
 
 template <Nan nan>
 Value median(Value self) {
   const DType t = self.dtype();
-  require_dtype(!ir::is_complex(t) && !ir::is_bool(t), "median_cpu", t);
+  require_order("median_cpu", self);
   if (self.numel() == 0) {
     return ir::is_float(t) ? hlo::constant(self.graph(), t, std::nan(""))
                            : hlo::lowest(self.graph(), t);
@@ -97,10 +100,11 @@ Value median(Value self) {
 }
 
 Values kth_value(Value self, int64_t k, int64_t dim, bool keepdim) {
-  check_line("kthvalue", "kthvalue_cpu", self, dim);
+  check_line("kthvalue", self, dim);
   const int64_t axis = wrap_axis(dim, self.rank());
   require(k >= 1 && k <= at_least_1d(self).dim(axis),
           "kthvalue(): selected number k out of range for dimension {}", axis);
+  if (self.rank() > 0) require_order("kthvalue_cpu", self);
   return Line(self, dim, keepdim).at(k - 1);
 }
 
@@ -122,7 +126,8 @@ Value run_lengths(const Line& line) {
 }
 
 Values mode(Value self, int64_t dim, bool keepdim) {
-  check_line("mode", "mode_cpu", self, dim, true);
+  check_line("mode", self, dim);
+  require_dtype(!ir::is_complex(self.dtype()), "mode_cpu", self.dtype());
   const Line line(self, dim, keepdim);
   const Value best = first_max(run_lengths(line), line.axis).index;
   return line.at(with_axes(hlo::convert(best, DType::kS32), line.x.dims(), {line.axis}));

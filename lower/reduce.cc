@@ -114,6 +114,8 @@ using Find = Extreme (*)(Value, int64_t);
 
 template <Find find>
 Values extreme_along(Value self, int64_t dim, bool keepdim) {
+  require(!ir::is_complex(self.dtype()), "{}(): does not support complex input",
+          find == first_max ? "max" : "min");
   const Value x = at_least_1d(self);
   const int64_t axis = wrap_axis(dim, self.rank());
   const Extreme e = find(x, axis);
@@ -123,6 +125,11 @@ Values extreme_along(Value self, int64_t dim, bool keepdim) {
 
 template <Find find>
 Value position(Value self, std::optional<int64_t> dim, bool keepdim) {
+  for (const auto& [refused, kind] : {std::pair(ir::is_complex(self.dtype()), "complex"),
+                                      std::pair(ir::is_bool(self.dtype()), "bool")}) {
+    require(!refused, "{}(): does not support {} input", find == first_max ? "argmax" : "argmin",
+            kind);
+  }
   if (dim) return extreme_along<find>(self, *dim, keepdim)[1];
   const Value index = find(hlo::reshape(self, {self.numel()}), 0).index;
   return keep(index, self, all_axes(self.rank()), keepdim);

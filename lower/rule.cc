@@ -64,7 +64,8 @@ const Rule* find_rule(std::string_view name) {
   static const auto* index = [] {
     auto* map = new std::unordered_map<std::string_view, const Rule*>;
     for (const Rule& r : all_rules()) {
-      TPU_CHECK(map->emplace(r.name, &r).second, "one rule per overload");
+      const bool first = map->emplace(r.name, &r).second;
+      TPU_CHECK(first, (r.name + " has one rule").c_str());
     }
     return map;
   }();

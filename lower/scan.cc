@@ -50,7 +50,8 @@ Value last_hit(Value x, Value best, int64_t axis) {
 template <Body best_of>
 Values running_extreme(Value self, int64_t dim) {
   constexpr bool kMax = best_of == hlo::max;
-  require_dtype(!ir::is_complex(self.dtype()), kMax ? "cummax_cpu" : "cummin_cpu", self.dtype());
+  const bool ordered = !ir::is_complex(self.dtype());
+  require_dtype(ordered, kMax ? "cummax_cpu" : "cummin_cpu", self.dtype());
   const int64_t axis = wrap_axis(dim, self.rank());
   const Value x = at_least_1d(widened(self));
   const Value initial =

@@ -181,6 +181,7 @@ Rules shape_rules() {
       {"aten::repeat", repeat},
       {"aten::tril", tril},
       {"aten::triu", triu},
+      {"aten::native_channel_shuffle", channel_shuffle, {.strides = Strides::kSuggest}},
       {"aten::channel_shuffle", channel_shuffle, {.strides = Strides::kSuggest}},
       {"aten::narrow_copy", narrow_copy},
   };

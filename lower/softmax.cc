@@ -25,20 +25,26 @@ Value log_normalized(Value x, const Dims& axes) {
 
 using Normalize = Value (*)(Value, const Dims&);
 
+// PyTorch's kernels for the minor axis and for the others differ in name.
+void require_kernel(std::string_view name, Value x, const Dims& axes) {
+  const bool minor = axes.empty() || axes[0] == x.rank() - 1;
+  require_float(fmt::format("{}_{}kernel_impl", name, minor ? "lastdim_" : ""), x.dtype());
+}
+
 template <Normalize normalize>
 Value softmax(Value self, int64_t dim, bool half_to_float) {
   constexpr bool kLog = normalize == log_normalized;
   require(!half_to_float, "softmax with half to float conversion is not supported on CPU");
-  require_float(kLog ? "log_softmax_kernel_impl" : "softmax_kernel_impl", self.dtype());
   const Dims axes = reduction_axis(dim, self.rank());
+  require_kernel(kLog ? "log_softmax" : "softmax", self, axes);
   return computed(self, [&](Value x) { return normalize(x, axes); });
 }
 
 // Rows of -inf only, which have no maximum to compare with, give zeros instead of NaN.
 Value safe_softmax(Value self, int64_t dim, std::optional<DType> dtype) {
   const Value x = hlo::convert(self, dtype.value_or(self.dtype()));
-  require_float("softmax_kernel_impl", x.dtype());
   const Dims axes = reduction_axis(dim, x.rank());
+  require_kernel("softmax", x, axes);
   return computed(x, [&](Value v) {
     const Value nothing = equals(max_over(v, axes), -INFINITY);
     return where(spread(nothing, v.dims(), axes), 0, normalized(v, axes));
@@ -62,19 +68,26 @@ Value log_softmax_backward(Value grad, Value output, int64_t dim, DType input_dt
 
 enum MaskType : int64_t { kAttention = 0, kPadding = 1, kSameShape = 2 };
 
+// Only 2-d masks of 4-d tensors may have another type.
+int64_t type_of_mask(Value mask, Value self, std::optional<int64_t> type) {
+  require(type || mask.dims() == self.dims(), "Mask Type should be defined");
+  require(!type || (*type >= kAttention && *type <= kSameShape),
+          "Mask Type should be 0 (src_mask) or 1 (src_key_padding_mask), or 2 (default_mask)");
+  return mask.rank() == 2 && self.rank() == 4 ? *type : kSameShape;
+}
+
 // [L, L] over batch and heads, or [B, L] over heads and rows, brought to self's dims.
 Value spread_mask(Value mask, Value self, int64_t type) {
   if (type == kSameShape) {
     require(mask.dims() == self.dims(), "For mask_type == 2 mask shape should match input shape");
     return mask;
   }
-  const int64_t length = self.rank() == 4 ? self.dim(3) : -1;
   if (type == kPadding) {
-    require(mask.dims() == (Dims{self.dim(0), length}),
+    require(mask.dims() == (Dims{self.dim(0), self.dim(3)}),
             "For mask_type == 1 mask shape should be (B, L)");
     return hlo::broadcast_in_dim(mask, self.dims(), {0, 3});
   }
-  require(mask.dims() == (Dims{self.rank() == 4 ? self.dim(2) : -1, length}),
+  require(mask.dims() == (Dims{self.dim(2), self.dim(3)}),
           "For mask_type == 0 mask shape should be (L, L)");
   return hlo::broadcast_in_dim(mask, self.dims(), {2, 3});
 }
@@ -83,17 +96,15 @@ Value masked_softmax(Value self, Value mask, std::optional<int64_t> dim,
                      std::optional<int64_t> mask_type) {
   require(ir::is_bool(mask.dtype()), "Mask should be a boolean tensor");
   require_float("masked_softmax", self.dtype());
-  require(mask.dims() == self.dims() || mask_type.has_value(), "Mask Type should be defined");
-  const Value out = spread_mask(mask, self, mask.dims() == self.dims() ? kSameShape : *mask_type);
+  const Value out = spread_mask(mask, self, type_of_mask(mask, self, mask_type));
   const Dims axes = reduction_axis(dim.value_or(self.rank() - 1), self.rank());
   return computed(self, [&](Value x) { return normalized(where(out, -INFINITY, x), axes); });
 }
 
 Value masked_softmax_backward(Value grad, Value output, Value mask, std::optional<int64_t> dim) {
   require(grad.dims() == mask.dims(), "Mask shape should match grad shape");
-  const Value gradient =
-      softmax_backward(grad, output, dim.value_or(output.rank() - 1), grad.dtype());
-  return where(mask, 0, gradient);
+  const Value p = where(mask, 0, output);
+  return softmax_backward(grad, p, dim.value_or(output.rank() - 1), grad.dtype());
 }
 
 }  // namespace
