@@ -46,7 +46,8 @@ const Plan& remember(const tpu::Hash128& key, const PlanMaker& make) {
 }
 
 const Plan& plan_by_rule(const OpCall& call) {
-  if (const Plan* known = PlanTable::instance().find(call.key())) [[likely]] return *known;
+  if (const Plan* known = PlanTable::instance().find(call.key())) [[likely]]
+    return *known;
   const DynamicTensors dynamic = PositionHistory::instance().dynamic_tensors(call);
   if (dynamic.empty()) {
     return remember(call.key(), [&] { return build_plan(call, call.key(), {}); });

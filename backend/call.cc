@@ -130,7 +130,8 @@ tpu::Hash128 OpCall::key_without_offsets() const {
 }
 
 void OpCall::refuse_mixed_devices(const at::Tensor& t) const {
-  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ",
+  TORCH_CHECK(false,
+              "Expected all tensors to be on the same device, but found at least two devices, ",
               device >= 0 ? c10::Device(c10::DeviceType::PrivateUse1, device).str()
                           : c10::Device(c10::DeviceType::PrivateUse1, 0).str(),
               " and ", t.device(), "!");

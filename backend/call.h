@@ -11,8 +11,8 @@ namespace torch_tpu {
 
 struct TensorArg {
   const at::Tensor* tensor;
-  Cell* cell;      // null for a 0-dim CPU tensor, which is a run-time number
-  int slot = -1;   // of that number
+  Cell* cell;     // null for a 0-dim CPU tensor, which is a run-time number
+  int slot = -1;  // of that number
   bool written = false;
   bool out = false;
 };
@@ -27,7 +27,7 @@ class OpCall {
   torch::jit::Stack& stack;
   c10::ArrayRef<c10::IValue> args;
   c10::DeviceIndex device = -1;
-  c10::SmallVector<TensorArg, 8> tensors;        // defined ones, lists flattened, schema order
+  c10::SmallVector<TensorArg, 8> tensors;           // defined ones, lists flattened, schema order
   c10::SmallVector<tpu::lower::Number, 4> numbers;  // run-time numbers by slot
 
   // Identity of the program: everything but the run-time numbers. The offsets of views come last,

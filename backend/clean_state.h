@@ -21,16 +21,14 @@ class CleanState {
     using c10::DispatchKey;
     c10::impl::PODLocalDispatchKeySet pod;
     pod.set_included(c10::DispatchKeySet(DispatchKey::BackendSelect));
-    pod.set_excluded(c10::autograd_dispatch_keyset_with_ADInplaceOrView |
-                     c10::autocast_dispatch_keyset |
-                     c10::DispatchKeySet({DispatchKey::Python, DispatchKey::PythonTLSSnapshot,
-                                          DispatchKey::PythonDispatcher, DispatchKey::PreDispatch,
-                                          DispatchKey::Functionalize,
-                                          DispatchKey::FuncTorchDynamicLayerFrontMode,
-                                          DispatchKey::FuncTorchDynamicLayerBackMode,
-                                          DispatchKey::FuncTorchGradWrapper,
-                                          DispatchKey::FuncTorchBatched,
-                                          DispatchKey::FuncTorchVmapMode}));
+    pod.set_excluded(
+        c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset |
+        c10::DispatchKeySet(
+            {DispatchKey::Python, DispatchKey::PythonTLSSnapshot, DispatchKey::PythonDispatcher,
+             DispatchKey::PreDispatch, DispatchKey::Functionalize,
+             DispatchKey::FuncTorchDynamicLayerFrontMode,
+             DispatchKey::FuncTorchDynamicLayerBackMode, DispatchKey::FuncTorchGradWrapper,
+             DispatchKey::FuncTorchBatched, DispatchKey::FuncTorchVmapMode}));
     return c10::impl::LocalDispatchKeySet(pod);
   }
   c10::impl::LocalDispatchKeySet saved_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/convert.h"
 
-
-
 namespace torch_tpu {
 
 using tpu::ir::DType;
@@ -80,31 +78,38 @@ tpu::lower::Scalar::Kind kind_of(const c10::Scalar& s) {
 
 tpu::lower::Number number_of(const c10::Scalar& s) {
   switch (kind_of(s)) {
-    case tpu::lower::Scalar::Kind::kBool: return s.to<bool>();
+    case tpu::lower::Scalar::Kind::kBool:
+      return s.to<bool>();
     case tpu::lower::Scalar::Kind::kComplex: {
       const auto c = s.to<c10::complex<double>>();
       return std::complex<double>(c.real(), c.imag());
     }
-    case tpu::lower::Scalar::Kind::kFloat: return s.to<double>();
-    case tpu::lower::Scalar::Kind::kInt: break;
+    case tpu::lower::Scalar::Kind::kFloat:
+      return s.to<double>();
+    case tpu::lower::Scalar::Kind::kInt:
+      break;
   }
   if (s.type() == c10::ScalarType::UInt64) return static_cast<int64_t>(s.toUInt64());
   return s.to<int64_t>();
 }
 
-c10::Scalar value_of(const at::Tensor& cpu_scalar) {
-  return at::_local_scalar_dense(cpu_scalar);
-}
+c10::Scalar value_of(const at::Tensor& cpu_scalar) { return at::_local_scalar_dense(cpu_scalar); }
 
 void rethrow(const tpu::Error& error) {
   const c10::SourceLocation here{__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
   switch (error.kind()) {
-    case tpu::ErrorKind::kIndex: throw c10::IndexError(here, error.what());
-    case tpu::ErrorKind::kValue: throw c10::ValueError(here, error.what());
-    case tpu::ErrorKind::kType: throw c10::TypeError(here, error.what());
-    case tpu::ErrorKind::kNotImplemented: throw c10::NotImplementedError(here, error.what());
-    case tpu::ErrorKind::kOutOfMemory: throw c10::OutOfMemoryError(here, error.what());
-    case tpu::ErrorKind::kRuntime: break;
+    case tpu::ErrorKind::kIndex:
+      throw c10::IndexError(here, error.what());
+    case tpu::ErrorKind::kValue:
+      throw c10::ValueError(here, error.what());
+    case tpu::ErrorKind::kType:
+      throw c10::TypeError(here, error.what());
+    case tpu::ErrorKind::kNotImplemented:
+      throw c10::NotImplementedError(here, error.what());
+    case tpu::ErrorKind::kOutOfMemory:
+      throw c10::OutOfMemoryError(here, error.what());
+    case tpu::ErrorKind::kRuntime:
+      break;
   }
   throw c10::Error(here, error.what());
 }

@@ -26,12 +26,10 @@ at::Tensor raw(const at::Tensor& t) {
 
 // Within one device: one program casts, broadcasts and writes through the destination's view.
 void copy_within(const at::Tensor& self, const at::Tensor& source) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
   static const tpu::lower::Rule* rule = tpu::lower::find_rule("aten::copy");
   TORCH_INTERNAL_ASSERT(rule, "aten::copy has a rule");
-  static const auto functional =
-      c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy", "");
+  static const auto functional = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy", "");
   static const Op copy(op, rule, Op::Form::kInplace, functional);
   torch::jit::Stack stack{self, source, false};
   run_op(copy, stack);
@@ -141,8 +139,8 @@ void copy_across(const at::Tensor& self, const at::Tensor& source) {
     array = Cell::of(dense).array;
   }
   give_array(arrived, translating_errors([&] {
-    return tpu::value_or_throw(device(self.device().index()).copy_from(*array));
-  }));
+               return tpu::value_or_throw(device(self.device().index()).copy_from(*array));
+             }));
   copy_within(self, arrived);
 }
 
@@ -155,7 +153,8 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& source, bool /*non_blockin
               std::max<int64_t>(self.dim() - 1, 0));
   if (self.numel() == 0) return self;
   if (!on_tpu(source)) {
-    TORCH_CHECK(source.is_cpu(), "copy_: cannot copy from ", source.device(), " to ", self.device());
+    TORCH_CHECK(source.is_cpu(), "copy_: cannot copy from ", source.device(), " to ",
+                self.device());
     copy_from_host(self, source);
   } else if (!on_tpu(self)) {
     copy_to_host(self, source);

@@ -24,7 +24,7 @@ void synchronize(c10::DeviceIndex index);
 
 // Runs a blocking call without the GIL. Set by the bindings; the torch layer itself has no Python.
 struct GilHooks {
-  void* (*release)() = nullptr;        // null result: the GIL was not held
+  void* (*release)() = nullptr;  // null result: the GIL was not held
   void (*reacquire)(void*) = nullptr;
   std::string (*python_line)() = nullptr;
 };

@@ -67,7 +67,8 @@ void run_on_cpu(const c10::OperatorHandle& handle, torch::jit::Stack& stack) {
     first = counts().by_op[name]++ == 0;
   }
   if (first && policy == FallbackPolicy::kWarn) {
-    TORCH_WARN("The operator '", name, "' has no tpu kernel and runs on the CPU, with copies both "
+    TORCH_WARN("The operator '", name,
+               "' has no tpu kernel and runs on the CPU, with copies both "
                "ways. torch.tpu.fallback_counts() counts such calls.");
   }
   const CleanState clean;

@@ -94,8 +94,10 @@ RandomTicket draw(const std::optional<at::Generator>& generator, c10::DeviceInde
                   int64_t blocks) {
   const at::Generator& g =
       generator && generator->defined() ? *generator : default_generator(index);
-  TORCH_CHECK(g.device().type() == c10::DeviceType::PrivateUse1, "Expected a 'tpu' device type for "
-              "generator but found '", g.device().type(), "'");
+  TORCH_CHECK(g.device().type() == c10::DeviceType::PrivateUse1,
+              "Expected a 'tpu' device type for "
+              "generator but found '",
+              g.device().type(), "'");
   return static_cast<Generator*>(g.unsafeGetGeneratorImpl())->take(blocks);
 }
 

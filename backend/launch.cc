@@ -39,14 +39,19 @@ void put(int32_t* words, T value) {
 void put_number(int32_t* words, DType carrier, const tpu::lower::Number& n) {
   const auto* c = std::get_if<std::complex<double>>(&n);
   switch (carrier) {
-    case DType::kF32: return put(words, real_as<float>(n));
-    case DType::kF64: return put(words, real_as<double>(n));
+    case DType::kF32:
+      return put(words, real_as<float>(n));
+    case DType::kF64:
+      return put(words, real_as<double>(n));
     case DType::kS64:
-    case DType::kU64: return put(words, real_as<int64_t>(n));
+    case DType::kU64:
+      return put(words, real_as<int64_t>(n));
     case DType::kC64:
       return put(words, std::complex<float>(c ? std::complex<float>(*c) : real_as<float>(n)));
-    case DType::kC128: return put(words, c ? *c : std::complex<double>(real_as<double>(n)));
-    default: return put(words, static_cast<int32_t>(real_as<int64_t>(n)));
+    case DType::kC128:
+      return put(words, c ? *c : std::complex<double>(real_as<double>(n)));
+    default:
+      return put(words, static_cast<int32_t>(real_as<int64_t>(n)));
   }
 }
 
@@ -122,7 +127,8 @@ class Bindings {
   void assign(c10::SmallVectorImpl<ArrayRef>& results) {
     for (size_t r = 0; r < plan_.results.size(); ++r) {
       const Plan::Result& to = plan_.results[r];
-      Cell& cell = to.fresh >= 0 ? Cell::of(fresh_[static_cast<size_t>(to.fresh)]) : cell_of(to.tensor);
+      Cell& cell =
+          to.fresh >= 0 ? Cell::of(fresh_[static_cast<size_t>(to.fresh)]) : cell_of(to.tensor);
       cell.array = std::move(results[r]);
     }
   }
@@ -193,7 +199,8 @@ Tensors launch(const Plan& plan, const OpCall& call) {
   launches.fetch_add(1, std::memory_order_relaxed);
   // A small program has often finished by now: then the error appears at the failing line.
   if (!plan.program->layout.checks.empty()) on.raise_known_failures();
-  if (eager_mode() == EagerMode::kDebug) [[unlikely]] synchronize(call.device);
+  if (eager_mode() == EagerMode::kDebug) [[unlikely]]
+    synchronize(call.device);
   return fresh;
 }
 

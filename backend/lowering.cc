@@ -21,8 +21,9 @@ thread_local const Op* metadata_of = nullptr;
 // Results of PyTorch's native structured metadata for this call, as (lazy) tensors.
 std::vector<at::Tensor> native_metadata(const OpCall& call) {
   const c10::OperatorHandle& meta = *call.op.native_meta;
-  torch::jit::Stack stack(call.args.begin(),
-                          call.args.begin() + static_cast<int64_t>(meta.schema().arguments().size()));
+  torch::jit::Stack stack(
+      call.args.begin(),
+      call.args.begin() + static_cast<int64_t>(meta.schema().arguments().size()));
   const Op* previous = std::exchange(metadata_of, &call.op);
   const CleanState clean;
   try {
@@ -68,13 +69,19 @@ class ArgumentReader {
     const ArgSpec& spec = call_.op.args[i];
     const c10::IValue& v = call_.args[i];
     switch (spec.kind) {
-      case Kind::kTensor: return v.isTensor() && v.toTensor().defined() ? Arg(next_tensor()) : Arg();
-      case Kind::kTensorList: return tensor_list(v);
-      case Kind::kNumber: return v.isNone() ? Arg() : number(spec);
-      case Kind::kNumberList: return number_list(v, spec);
-      case Kind::kStatic: return spec.dtype ? dtype(v) : constant(v);
+      case Kind::kTensor:
+        return v.isTensor() && v.toTensor().defined() ? Arg(next_tensor()) : Arg();
+      case Kind::kTensorList:
+        return tensor_list(v);
+      case Kind::kNumber:
+        return v.isNone() ? Arg() : number(spec);
+      case Kind::kNumberList:
+        return number_list(v, spec);
+      case Kind::kStatic:
+        return spec.dtype ? dtype(v) : constant(v);
       case Kind::kGenerator:
-      case Kind::kIgnored: break;
+      case Kind::kIgnored:
+        break;
     }
     return {};
   }
@@ -95,9 +102,8 @@ class ArgumentReader {
     const tpu::ir::DType type = dtype_of(t.tensor->scalar_type());
     const auto slot = static_cast<size_t>(t.slot);
     tpu::ir::Graph& g = recording_.graph;
-    const Value v = options_.literal_numbers
-                        ? tpu::hlo::constant(g, type, call_.numbers[slot])
-                        : g.scalar(t.slot, type);
+    const Value v = options_.literal_numbers ? tpu::hlo::constant(g, type, call_.numbers[slot])
+                                             : g.scalar(t.slot, type);
     next_number_ = slot + 1;
     if (t.tensor->unsafeGetTensorImpl()->is_wrapped_number()) g.mark_wrapped(v);
     // A wanted type narrower than its carrier is reached by rounding once, in the program.
@@ -203,8 +209,10 @@ class StrideChooser {
     const auto format = requested_format();
     const at::Tensor* first = first_tensor();
     switch (call_.op.rule ? call_.op.rule->traits.strides : tpu::lower::Strides::kContiguous) {
-      case tpu::lower::Strides::kContiguous: break;
-      case tpu::lower::Strides::kPointwise: return pointwise(sizes);
+      case tpu::lower::Strides::kContiguous:
+        break;
+      case tpu::lower::Strides::kPointwise:
+        return pointwise(sizes);
       case tpu::lower::Strides::kPreserve:
         if (format && *format != c10::MemoryFormat::Preserve) return of_format(sizes, *format);
         if (first && first->sizes() == sizes) return like(*first);
@@ -240,8 +248,9 @@ class StrideChooser {
     return c10::contiguous_strides(sizes);
   }
   static c10::DimVector like(const at::Tensor& t) {
-    return t.is_non_overlapping_and_dense() ? c10::DimVector(t.strides())
-                                            : c10::DimVector(at::infer_dense_strides(t.sizes(), t.strides()));
+    return t.is_non_overlapping_and_dense()
+               ? c10::DimVector(t.strides())
+               : c10::DimVector(at::infer_dense_strides(t.sizes(), t.strides()));
   }
   c10::DimVector pointwise(c10::IntArrayRef sizes) const {
     at::TensorIteratorConfig config;
@@ -251,8 +260,8 @@ class StrideChooser {
     int inputs = 0;
     for (const TensorArg& t : call_.tensors) {
       if (!t.cell || t.out) continue;
-      config.add_owned_const_input(at::empty_strided(
-          t.tensor->sizes(), t.tensor->strides(), at::TensorOptions().device(at::kMeta)));
+      config.add_owned_const_input(at::empty_strided(t.tensor->sizes(), t.tensor->strides(),
+                                                     at::TensorOptions().device(at::kMeta)));
       ++inputs;
     }
     if (inputs == 0) return c10::contiguous_strides(sizes);
@@ -288,7 +297,8 @@ void check_destination(const OpCall& call, const TensorArg& to, const ResultSpec
     return;
   }
   for (const TensorArg& other : call.tensors) {
-    if (other.cell && !other.out && other.cell == to.cell) at::assert_no_partial_overlap(t, *other.tensor);
+    if (other.cell && !other.out && other.cell == to.cell)
+      at::assert_no_partial_overlap(t, *other.tensor);
   }
 }
 
@@ -325,9 +335,10 @@ class CallLowering {
   // Brings a rule's value to what metadata promised.
   Value conform(Value v, const ResultSpec& spec) const {
     v = tpu::hlo::convert(v, dtype_of(spec.dtype));
-    TORCH_CHECK(c10::IntArrayRef(v.dims()) == c10::IntArrayRef(spec.sizes), "internal error: ",
-                call_.op.name, ": the rule gives ", v.type().str(), " where PyTorch's metadata says ",
-                c10::IntArrayRef(spec.sizes), ". Please report this.");
+    TORCH_CHECK(c10::IntArrayRef(v.dims()) == c10::IntArrayRef(spec.sizes),
+                "internal error: ", call_.op.name, ": the rule gives ", v.type().str(),
+                " where PyTorch's metadata says ", c10::IntArrayRef(spec.sizes),
+                ". Please report this.");
     return v;
   }
 
@@ -353,7 +364,8 @@ class CallLowering {
 
   void bind_derived(const Values& values, bool results_known, Lowered& out) {
     TORCH_CHECK(values.size() == out.written.size(), "internal error: ", call_.op.name, ": ",
-                values.size(), " results for ", out.written.size(), " tensors. Please report this.");
+                values.size(), " results for ", out.written.size(),
+                " tensors. Please report this.");
     for (size_t i = 0; i < values.size(); ++i) {
       const TensorArg& to = call_.tensors[static_cast<size_t>(out.written[i])];
       const ResultSpec spec = results_known ? known_[i] : describe(values[i]);

@@ -20,7 +20,7 @@ struct Lowered {
 
 // How the numbers and positions of the call reach the graph.
 struct LowerOptions {
-  bool literal_numbers = false;                  // as constants: inside a recorded decomposition
+  bool literal_numbers = false;  // as constants: inside a recorded decomposition
   const std::vector<tpu::ir::Values>* starts = nullptr;  // per tensor: run-time view positions
 };
 

@@ -15,9 +15,9 @@ struct ArgSpec {
     kTensorList,  // Tensor[] or Tensor?[]
     kNumber,      // run-time number (Scalar, float, int the rule wants as Scalar)
     kNumberList,
-    kStatic,      // part of the key
+    kStatic,  // part of the key
     kGenerator,
-    kIgnored,     // Device, Layout, MemoryFormat, pin_memory: in the key, not passed to rules
+    kIgnored,  // Device, Layout, MemoryFormat, pin_memory: in the key, not passed to rules
   };
   Kind kind;
   bool coefficient = false;  // its being 0 or 1 is part of the key

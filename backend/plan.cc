@@ -72,8 +72,9 @@ void compile_into(Plan& plan, Recording& recording, const OpCall& call, const Va
   }
   for (size_t r = 0; r < results.size(); ++r) {
     layout.results.push_back(results[r].type());
-    const bool aliased = std::any_of(layout.aliases.begin(), layout.aliases.end(),
-                                     [&](const auto& a) { return a.result == static_cast<int>(r); });
+    const bool aliased =
+        std::any_of(layout.aliases.begin(), layout.aliases.end(),
+                    [&](const auto& a) { return a.result == static_cast<int>(r); });
     if (graph.target().cpu && !aliased && results[r].type().bytes() >= kDestinationBytes) {
       layout.destinations.push_back(static_cast<int>(r));
     }
@@ -84,13 +85,13 @@ void compile_into(Plan& plan, Recording& recording, const OpCall& call, const Va
   plan.random_blocks = graph.random_blocks();
   const auto module = graph.module(results, layout.aliases, layout.destinations);
   const WithoutGil released;
-  plan.program = tpu::value_or_throw(runtime().compiler().compile(
-      {.op = call.op.name,
-       .module = module,
-       .layout = layout,
-       .options = options_of(call),
-       .reason = reason_of(call),
-       .detail = describe_arguments(call)}));
+  plan.program =
+      tpu::value_or_throw(runtime().compiler().compile({.op = call.op.name,
+                                                        .module = module,
+                                                        .layout = layout,
+                                                        .options = options_of(call),
+                                                        .reason = reason_of(call),
+                                                        .detail = describe_arguments(call)}));
 }
 
 // Run-time starts for the views of `dynamic` tensors, as values per tensor.

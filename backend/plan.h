@@ -23,9 +23,9 @@ struct Plan {
 
   std::vector<ResultSpec> fresh;
   std::vector<Result> results;
-  std::vector<int> resized;                // out= tensors, by tensor number...
-  std::vector<ResultSpec> resized_to;      // ...and what they become
-  std::vector<int> parameters;             // tensor number whose cell supplies each array
+  std::vector<int> resized;            // out= tensors, by tensor number...
+  std::vector<ResultSpec> resized_to;  // ...and what they become
+  std::vector<int> parameters;         // tensor number whose cell supplies each array
   std::vector<tpu::ir::ScalarUse> words;
   std::vector<Position> positions;
   int64_t random_blocks = 0;

@@ -59,8 +59,8 @@ DynamicTensors PositionHistory::dynamic_tensors(const OpCall& call) {
       for (const Offsets& o : h.seen) {
         if (std::find(values.begin(), values.end(), o[t]) == values.end()) values.push_back(o[t]);
       }
-      const bool moves = values.size() >= kDistinct ||
-                         (values.size() >= kProgression && is_progression(values));
+      const bool moves =
+          values.size() >= kDistinct || (values.size() >= kProgression && is_progression(values));
       if (moves) dynamic.push_back(numbers[t]);
     }
   }
@@ -75,7 +75,8 @@ tpu::Hash128 PositionHistory::key(const OpCall& call, const DynamicTensors& dyna
   for (size_t i = 0; i < call.tensors.size(); ++i) {
     const TensorArg& t = call.tensors[i];
     if (!t.cell) continue;
-    const bool moves = std::find(dynamic.begin(), dynamic.end(), static_cast<int>(i)) != dynamic.end();
+    const bool moves =
+        std::find(dynamic.begin(), dynamic.end(), static_cast<int>(i)) != dynamic.end();
     if (!moves) {
       h.add(static_cast<uint64_t>(t.tensor->storage_offset()));
       continue;

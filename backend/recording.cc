@@ -61,8 +61,7 @@ void Recording::pin_placeholder(const TensorArg& argument, int tensor, Cell& pla
   const auto [it, fresh] = index_.try_emplace(&placeholder, pinned_.size());
   if (!fresh) return;
   Cell& cell = *argument.cell;
-  const Value v =
-      graph.parameter(cell.array ? cell.array->type() : assumed_type(*argument.tensor));
+  const Value v = graph.parameter(cell.array ? cell.array->type() : assumed_type(*argument.tensor));
   pinned_.push_back({&cell, tensor, static_cast<int>(pinned_.size()), v, v});
 }
 

@@ -59,8 +59,8 @@ class Recording {
   tpu::lower::ViewForm form_of(const at::Tensor& t);
 
   struct Pinned {
-    Cell* cell;     // the argument's
-    int tensor;     // first argument tensor with this cell
+    Cell* cell;  // the argument's
+    int tensor;  // first argument tensor with this cell
     int parameter;
     tpu::ir::Value initial;
     tpu::ir::Value current;

@@ -13,8 +13,9 @@ using c10::OperatorHandle;
 
 // Typed kernels elsewhere in this folder.
 const std::unordered_set<std::string>& typed_kernels() {
-  static const auto* names = new std::unordered_set<std::string>{
-      "aten::copy_", "aten::resize_", "aten::set_", "aten::_copy_from", "aten::_local_scalar_dense"};
+  static const auto* names =
+      new std::unordered_set<std::string>{"aten::copy_", "aten::resize_", "aten::set_",
+                                          "aten::_copy_from", "aten::_local_scalar_dense"};
   return *names;
 }
 
@@ -110,7 +111,8 @@ class Registrar {
     const std::string base = rule.name.substr(0, dot);
     const std::string overload = dot == std::string::npos ? "" : rule.name.substr(dot + 1);
     const auto handle = c10::Dispatcher::singleton().findSchema({base, overload});
-    TORCH_CHECK(handle, "torch_tpu: a rule names an operator that PyTorch does not have: ", rule.name);
+    TORCH_CHECK(handle,
+                "torch_tpu: a rule names an operator that PyTorch does not have: ", rule.name);
     if (has_out(*handle)) {  // its functional overload is a composite that may have no rule
       implement(*handle, rule, Op::Form::kOut, std::nullopt);
       return;

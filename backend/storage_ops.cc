@@ -43,12 +43,14 @@ at::Tensor empty_strided(c10::IntArrayRef sizes, c10::IntArrayRef strides,
 at::Tensor empty(c10::IntArrayRef sizes, std::optional<c10::ScalarType> dtype,
                  std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                  std::optional<bool> /*pinned*/, std::optional<c10::MemoryFormat> format) {
-  TORCH_CHECK(c10::layout_or_default(layout) == c10::kStrided, "empty on tpu expects a strided layout");
+  TORCH_CHECK(c10::layout_or_default(layout) == c10::kStrided,
+              "empty on tpu expects a strided layout");
   at::native::check_size_nonnegative(sizes);
-  at::Tensor t = make_tensor(sizes, {}, c10::dtype_or_default(dtype),
-                             device_or_current(device).index());
+  at::Tensor t =
+      make_tensor(sizes, {}, c10::dtype_or_default(dtype), device_or_current(device).index());
   if (format && *format != c10::MemoryFormat::Contiguous) {
-    TORCH_CHECK(*format != c10::MemoryFormat::Preserve, "unsupported memory format option Preserve");
+    TORCH_CHECK(*format != c10::MemoryFormat::Preserve,
+                "unsupported memory format option Preserve");
     t.unsafeGetTensorImpl()->empty_tensor_restride(*format);
   }
   return t;
@@ -89,8 +91,8 @@ at::Tensor& set_source_storage_offset(at::Tensor& self, at::Storage source, int6
   auto* impl = self.unsafeGetTensorImpl();
   impl->set_storage_keep_dtype(std::move(source));
   impl->set_storage_offset(offset);
-  const auto dense = strides.empty() && !sizes.empty() ? c10::contiguous_strides(sizes)
-                                                       : c10::DimVector(strides);
+  const auto dense =
+      strides.empty() && !sizes.empty() ? c10::contiguous_strides(sizes) : c10::DimVector(strides);
   set_geometry(self, sizes, dense);
   return self;
 }

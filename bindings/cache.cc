@@ -11,10 +11,14 @@ namespace {
 
 const char* name_of(tpu::exec::CompileReason r) {
   switch (r) {
-    case tpu::exec::CompileReason::kNewOp: return "new op";
-    case tpu::exec::CompileReason::kNewShape: return "new shape";
-    case tpu::exec::CompileReason::kNewDtype: return "new dtype";
-    case tpu::exec::CompileReason::kNewAttribute: return "new attribute";
+    case tpu::exec::CompileReason::kNewOp:
+      return "new op";
+    case tpu::exec::CompileReason::kNewShape:
+      return "new shape";
+    case tpu::exec::CompileReason::kNewDtype:
+      return "new dtype";
+    case tpu::exec::CompileReason::kNewAttribute:
+      return "new attribute";
   }
   return "";
 }

@@ -24,8 +24,8 @@ std::string python_line() {
   const py::gil_scoped_acquire gil;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   if (!frame) return {};
-  const auto code = py::reinterpret_steal<py::object>(
-      reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  const auto code =
+      py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
   const auto file = py::cast<std::string>(code.attr("co_filename"));
   const std::string line = file + ":" + std::to_string(PyFrame_GetLineNumber(frame));
   Py_DECREF(frame);
@@ -46,8 +46,8 @@ class WithoutTorchFunction {
 
 bool run_decomposition(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const py::gil_scoped_acquire gil;
-  static const auto* lookup = new py::object(
-      py::module_::import("torch_tpu._decompositions").attr("lookup"));
+  static const auto* lookup =
+      new py::object(py::module_::import("torch_tpu._decompositions").attr("lookup"));
   const auto& name = op.operator_name();
   const std::string full =
       name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
@@ -85,7 +85,8 @@ bool run_decomposition(const c10::OperatorHandle& op, torch::jit::Stack& stack) 
 }  // namespace
 
 void install_python_hooks() {
-  set_gil_hooks({.release = &release_gil, .reacquire = &reacquire_gil, .python_line = &python_line});
+  set_gil_hooks(
+      {.release = &release_gil, .reacquire = &reacquire_gil, .python_line = &python_line});
   set_decomposition(&run_decomposition);
 }
 

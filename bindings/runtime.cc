@@ -27,9 +27,8 @@ void bind_runtime(py::module_& m) {
   m.def("tpu_present", &Runtime::tpu_present);
   m.def("platform", [] { return runtime().platform(); });
   m.def("plugin_path", [] { return runtime().plugin_path(); });
-  m.def("device_name", [](int index) {
-    return translating_errors([&] { return runtime().device_name(index); });
-  });
+  m.def("device_name",
+        [](int index) { return translating_errors([&] { return runtime().device_name(index); }); });
   m.def("shutdown", &Runtime::shutdown, py::call_guard<py::gil_scoped_release>());
   m.def("current_device", [] { return static_cast<int>(current_device()); });
   m.def("set_device", [](int index) { set_current_device(static_cast<c10::DeviceIndex>(index)); });

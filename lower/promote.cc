@@ -94,9 +94,7 @@ DType result_type(std::span<const Value> values) {
 
 DType result_type(Value x, const Scalar& s) { return result_type(Values{x, number(s)}); }
 
-DType float_type(DType t) {
-  return ir::is_float(t) || ir::is_complex(t) ? t : DType::kF32;
-}
+DType float_type(DType t) { return ir::is_float(t) || ir::is_complex(t) ? t : DType::kF32; }
 
 Value to_float(Value x) { return hlo::convert(x, float_type(x.dtype())); }
 
@@ -137,10 +135,17 @@ Values align_compute(const Values& values) {
 Value number(const Scalar& s) {
   DType t = DType::kC128;
   switch (s.kind()) {
-    case Scalar::Kind::kBool: t = DType::kPred; break;
-    case Scalar::Kind::kInt: t = DType::kS64; break;
-    case Scalar::Kind::kFloat: t = DType::kF64; break;
-    case Scalar::Kind::kComplex: break;
+    case Scalar::Kind::kBool:
+      t = DType::kPred;
+      break;
+    case Scalar::Kind::kInt:
+      t = DType::kS64;
+      break;
+    case Scalar::Kind::kFloat:
+      t = DType::kF64;
+      break;
+    case Scalar::Kind::kComplex:
+      break;
   }
   const Value v = s.as(t);
   v.graph().mark_wrapped(v);

@@ -38,10 +38,14 @@ Scalar::Scalar(Graph& graph, Number literal)
 
 DType Scalar::natural_type() const {
   switch (kind_) {
-    case Kind::kBool: return DType::kPred;
-    case Kind::kInt: return DType::kS64;
-    case Kind::kFloat: return DType::kF32;
-    case Kind::kComplex: return DType::kC64;
+    case Kind::kBool:
+      return DType::kPred;
+    case Kind::kInt:
+      return DType::kS64;
+    case Kind::kFloat:
+      return DType::kF32;
+    case Kind::kComplex:
+      return DType::kC64;
   }
   return DType::kF32;
 }

@@ -36,8 +36,8 @@
 
 namespace tpu::lower {
 
-using ir::DType;
 using ir::Dims;
+using ir::DType;
 using ir::Graph;
 using ir::Type;
 using ir::Value;
@@ -59,8 +59,8 @@ class Scalar {
   Graph& graph() const { return *graph_; }
   // Default dtype of the kind: bool, s64, f32, c64. What a tensor of other category promotes with.
   DType natural_type() const;
-  Value as(DType t) const;                     // rank 0
-  Value like(Value x) const;                   // x's type
+  Value as(DType t) const;    // rank 0
+  Value like(Value x) const;  // x's type
   std::optional<Number> literal() const { return literal_; }
 
  private:
@@ -124,31 +124,47 @@ struct DecodeAlternative {
     return *v;
   }
 };
-template <> struct Decode<Value> : DecodeAlternative<Value, ParamKind::kTensor> {};
-template <> struct Decode<Values> : DecodeAlternative<Values, ParamKind::kTensor> {};
-template <> struct Decode<OptionalValues> : DecodeAlternative<OptionalValues, ParamKind::kTensor> {};
-template <> struct Decode<Scalar> : DecodeAlternative<Scalar, ParamKind::kScalar> {};
-template <> struct Decode<std::vector<Scalar>> : DecodeAlternative<std::vector<Scalar>, ParamKind::kScalar> {};
-template <> struct Decode<Coefficient> : DecodeAlternative<Coefficient, ParamKind::kCoefficient> {};
-template <> struct Decode<Number> : DecodeAlternative<Number, ParamKind::kStatic> {};
-template <> struct Decode<Dims> : DecodeAlternative<Dims, ParamKind::kStatic> {};
-template <> struct Decode<std::vector<double>> : DecodeAlternative<std::vector<double>, ParamKind::kStatic> {};
-template <> struct Decode<std::vector<bool>> : DecodeAlternative<std::vector<bool>, ParamKind::kStatic> {};
-template <> struct Decode<std::string> : DecodeAlternative<std::string, ParamKind::kStatic> {};
-template <> struct Decode<DType> : DecodeAlternative<DType, ParamKind::kStatic> {};
-template <> struct Decode<bool> {
+template <>
+struct Decode<Value> : DecodeAlternative<Value, ParamKind::kTensor> {};
+template <>
+struct Decode<Values> : DecodeAlternative<Values, ParamKind::kTensor> {};
+template <>
+struct Decode<OptionalValues> : DecodeAlternative<OptionalValues, ParamKind::kTensor> {};
+template <>
+struct Decode<Scalar> : DecodeAlternative<Scalar, ParamKind::kScalar> {};
+template <>
+struct Decode<std::vector<Scalar>> : DecodeAlternative<std::vector<Scalar>, ParamKind::kScalar> {};
+template <>
+struct Decode<Coefficient> : DecodeAlternative<Coefficient, ParamKind::kCoefficient> {};
+template <>
+struct Decode<Number> : DecodeAlternative<Number, ParamKind::kStatic> {};
+template <>
+struct Decode<Dims> : DecodeAlternative<Dims, ParamKind::kStatic> {};
+template <>
+struct Decode<std::vector<double>> : DecodeAlternative<std::vector<double>, ParamKind::kStatic> {};
+template <>
+struct Decode<std::vector<bool>> : DecodeAlternative<std::vector<bool>, ParamKind::kStatic> {};
+template <>
+struct Decode<std::string> : DecodeAlternative<std::string, ParamKind::kStatic> {};
+template <>
+struct Decode<DType> : DecodeAlternative<DType, ParamKind::kStatic> {};
+template <>
+struct Decode<bool> {
   static constexpr ParamKind kind = ParamKind::kStatic;
   static bool from(const Arg& a) { return to_int(Decode<Number>::from(a)) != 0; }
 };
-template <> struct Decode<int64_t> {
+template <>
+struct Decode<int64_t> {
   static constexpr ParamKind kind = ParamKind::kStatic;
   static int64_t from(const Arg& a) { return to_int(Decode<Number>::from(a)); }
 };
-template <> struct Decode<double> {
+template <>
+struct Decode<double> {
   static constexpr ParamKind kind = ParamKind::kStatic;
   static double from(const Arg& a) { return to_double(Decode<Number>::from(a)); }
 };
-template <class T> struct Decode<std::optional<T>> {
+template <class T>
+struct Decode<std::optional<T>> {
   static constexpr ParamKind kind = Decode<T>::kind;
   static std::optional<T> from(const Arg& a) {
     if (std::holds_alternative<std::monostate>(a)) return std::nullopt;
@@ -156,7 +172,8 @@ template <class T> struct Decode<std::optional<T>> {
   }
 };
 
-template <class T> inline constexpr bool is_context = std::is_same_v<T, Graph> || std::is_same_v<T, Outputs>;
+template <class T>
+inline constexpr bool is_context = std::is_same_v<T, Graph> || std::is_same_v<T, Outputs>;
 
 // Stands for a result that becomes an undefined tensor (None).
 inline Value undefined(Graph& graph) { return {&graph, -1}; }
@@ -202,7 +219,9 @@ Values as_values(const std::tuple<T...>& t) {
   return std::apply([](const auto&... v) { return Values{v...}; }, t);
 }
 template <class A, class B>
-Values as_values(const std::pair<A, B>& p) { return {p.first, p.second}; }
+Values as_values(const std::pair<A, B>& p) {
+  return {p.first, p.second};
+}
 
 template <class T>
 decltype(auto) decode_next(const Call& call, size_t& next) {
@@ -218,7 +237,8 @@ decltype(auto) decode_next(const Call& call, size_t& next) {
   }
 }
 
-template <class T> constexpr ParamKind kind_of() {
+template <class T>
+constexpr ParamKind kind_of() {
   using D = std::remove_cvref_t<T>;
   if constexpr (is_context<D>) {
     return ParamKind::kContext;
@@ -237,12 +257,17 @@ Lowering bind(R (*f)(P...)) {
   };
 }
 template <class R, class... P>
-std::vector<ParamKind> kinds(R (*)(P...)) { return {kind_of<P>()...}; }
+std::vector<ParamKind> kinds(R (*)(P...)) {
+  return {kind_of<P>()...};
+}
 }  // namespace internal
 
 template <class F>
 Rule::Rule(std::string n, F f, Traits t)
-    : name(std::move(n)), lower(internal::bind(+f)), params(internal::kinds(+f)), traits(std::move(t)) {}
+    : name(std::move(n)),
+      lower(internal::bind(+f)),
+      params(internal::kinds(+f)),
+      traits(std::move(t)) {}
 
 // Every rule, from the explicit list of families in families.cc; names are unique.
 const std::vector<Rule>& all_rules();

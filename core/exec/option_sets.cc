@@ -15,8 +15,8 @@ bool strict_rounding() {
 std::vector<pjrt::OptionOverride> cpu_overrides(OptionSet set) {
   std::vector<pjrt::OptionOverride> overrides{
       {"xla_backend_optimization_level", int64_t{1}},
-      {"xla_cpu_enable_fast_min_max", false},   // the fast forms drop NaN
-      {"xla_allow_excess_precision", false},    // bf16 and f16 round after every op, as in PyTorch
+      {"xla_cpu_enable_fast_min_max", false},  // the fast forms drop NaN
+      {"xla_allow_excess_precision", false},   // bf16 and f16 round after every op, as in PyTorch
   };
   // Without fused multiply-add a program of many ops rounds like its ops alone.
   if (strict_rounding()) {
