@@ -116,14 +116,7 @@ Value pair_gradient(Value gradient, const Pairs& v, double p, Value distance) {
 Value cdist_backward(Value gradient, Value x1, Value x2, double p, Value distance) {
   const Pairs v = pairs_of(x1, x2);
   if (v.a.numel() == 0 || v.b.numel() == 0) return hlo::full_like(x1, int64_t{0});
-  const Value whole = pair_gradient(gradient, v, p, distance);
-  // Back from the broadcast batch.
-  Dims axes;
-  const int64_t extra = whole.rank() - x1.rank();
-  for (int64_t i = 0; i < whole.rank(); ++i) {
-    if (i < extra || x1.dim(i - extra) != whole.dim(i)) axes.push_back(i);
-  }
-  return axes.empty() ? whole : hlo::reshape(sum_over(whole, axes), x1.dims());
+  return pair_gradient(gradient, v, p, distance);
 }
 
 // The position in the condensed vector at which row i's pairs start.
