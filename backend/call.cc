@@ -161,10 +161,16 @@ void OpCall::add_tensor(const at::Tensor& t, const ArgSpec& spec) {
   tensors.push_back({&t, &cell, -1, spec.written, spec.out});
   offsets_.push_back(impl.storage_offset());
 
+  add_geometry(t, cell, dtype, wrapped);
+}
+
+void OpCall::add_geometry(const at::Tensor& t, Cell& cell, tpu::ir::DType dtype, uint64_t bits) {
+  const at::TensorImpl& impl = *t.unsafeGetTensorImpl();
   const c10::IntArrayRef sizes = impl.sizes();
   const bool contiguous = impl.is_contiguous_default(c10::MemoryFormat::Contiguous);
+  const Cell::Guard guard(cell);
   const bool whole = contiguous && is_whole(cell, impl, dtype);
-  uint64_t bits = wrapped | (whole ? kWhole : 0) | (contiguous ? kContiguous : 0);
+  bits |= (whole ? kWhole : 0) | (contiguous ? kContiguous : 0);
   if (!cell.written()) bits |= kUnwritten;
   if (impl.is_conj()) bits |= kConj;
   if (impl.is_neg()) bits |= kNeg;
@@ -173,14 +179,12 @@ void OpCall::add_tensor(const at::Tensor& t, const ArgSpec& spec) {
   if (!contiguous) {
     for (const int64_t s : impl.strides()) hasher_.add(static_cast<uint64_t>(s));
   }
-  if (!whole) {
-    hasher_.add(t.storage().nbytes());
-    if (cell.array) {
-      const tpu::ir::Type& type = cell.array->type();
-      hasher_.add(static_cast<uint64_t>(type.dtype) << 8 | type.dims.size());
-      for (const int64_t d : type.dims) hasher_.add(static_cast<uint64_t>(d));
-    }
-  }
+  if (whole) return;
+  hasher_.add(t.storage().nbytes());
+  if (!cell.array) return;
+  const tpu::ir::Type& type = cell.array->type();
+  hasher_.add(static_cast<uint64_t>(type.dtype) << 8 | type.dims.size());
+  for (const int64_t d : type.dims) hasher_.add(static_cast<uint64_t>(d));
 }
 
 void OpCall::add_number(const c10::IValue& v, const ArgSpec& spec) {

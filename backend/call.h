@@ -42,6 +42,7 @@ class OpCall {
 
  private:
   void add_tensor(const at::Tensor& t, const ArgSpec& spec);
+  void add_geometry(const at::Tensor& t, Cell& cell, tpu::ir::DType dtype, uint64_t bits);
   void add_number(const c10::IValue& v, const ArgSpec& spec);
   void add_static(const c10::IValue& v);
   void add_sharing();

@@ -6,9 +6,12 @@
 // giving the Cell a new array; every alias sees it because aliases share the storage. Its address
 // is virtual: unique, stable for the storage's life, never dereferenceable.
 //
-// A Cell's array is read and replaced under its device's queue_lock().
+// A Cell's array is replaced under its device's queue_lock(). guard() is for looking at it without
+// that lock: threads that share a tensor without synchronizing may see either value, never a freed
+// one.
 #pragma once
 
+#include <atomic>
 #include <optional>
 
 #include "backend/torch_headers.h"
@@ -34,6 +37,27 @@ class Cell {
   Recording* recording = nullptr;
   std::optional<tpu::ir::Value> value;
 
+  // Held for a few instructions.
+  class Guard {
+   public:
+    explicit Guard(Cell& cell) : flag_(cell.busy_) {
+      while (flag_.test_and_set(std::memory_order_acquire)) {
+      }
+    }
+    ~Guard() { flag_.clear(std::memory_order_release); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    std::atomic_flag& flag_;
+  };
+  void replace(tpu::exec::ArrayRef next) {
+    {
+      const Guard guard(*this);
+      std::swap(array, next);
+    }
+  }
+
   c10::DeviceIndex device() const { return device_; }
   bool written() const { return array || value; }
   uintptr_t address() const { return address_; }
@@ -41,6 +65,7 @@ class Cell {
  private:
   friend class CellArena;
   static void release(void* cell);
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   uintptr_t address_ = 0;
   size_t bytes_ = 0;
   c10::DeviceIndex device_ = 0;

@@ -50,7 +50,7 @@ tpu::exec::ArrayRef upload(const at::Tensor& dense, c10::DeviceIndex index) {
 
 void give_array(const at::Tensor& t, tpu::exec::ArrayRef array) {
   const std::lock_guard lock(device(t.device().index()).queue_lock());
-  Cell::of(t).array = std::move(array);
+  Cell::of(t).replace(std::move(array));
 }
 
 // A constant of the graph being recorded.

@@ -129,7 +129,7 @@ class Bindings {
       const Plan::Result& to = plan_.results[r];
       Cell& cell =
           to.fresh >= 0 ? Cell::of(fresh_[static_cast<size_t>(to.fresh)]) : cell_of(to.tensor);
-      cell.array = std::move(results[r]);
+      cell.replace(std::move(results[r]));
     }
   }
 

@@ -64,6 +64,63 @@ bool has_native_meta(const c10::OperatorHandle& h) {
   return h.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
 }
 
+// The schema's arguments, with what the rule's traits add.
+void read_arguments(Op& op) {
+  const auto& arguments = op.handle.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    ArgSpec spec = spec_of(arguments[i]);
+    const int index = static_cast<int>(i);
+    const std::string& name = arguments[i].name();
+    if (spec.kind == Kind::kGenerator) op.generator = index;
+    if (name == "memory_format") op.memory_format = index;
+    if (name == "indices" && spec.kind == Kind::kTensorList) op.index_list = index;
+    if (op.rule) {
+      const auto& mutates = op.rule->traits.mutates;
+      spec.written |= std::find(mutates.begin(), mutates.end(), name) != mutates.end();
+    }
+    op.args.push_back(spec);
+  }
+}
+
+// The rule's parameters follow the functional schema; this overload has them by name.
+void order_rule_arguments(Op& op, const c10::FunctionSchema& order) {
+  for (const c10::Argument& a : order.arguments()) {
+    const auto here = op.handle.schema().argumentIndexWithName(a.name());
+    if (!here) {
+      if (spec_of(a).dtype) op.rule_args.push_back(kOutDtype);
+    } else if (passed_to_rule(op.args[static_cast<size_t>(*here)])) {
+      op.rule_args.push_back(*here);
+    }
+  }
+}
+
+// Numbers the rule wants to read at run time leave the key.
+void mark_numbers(Op& op) {
+  size_t next = 0;
+  for (const ParamKind p : op.rule->params) {
+    if (p == ParamKind::kContext || next >= op.rule_args.size()) continue;
+    const int i = op.rule_args[next++];
+    if (i == kOutDtype || (p != ParamKind::kScalar && p != ParamKind::kCoefficient)) continue;
+    const auto at = static_cast<size_t>(i);
+    const bool list = is_list(op.handle.schema().arguments()[at]);
+    op.args[at].kind = list ? Kind::kNumberList : Kind::kNumber;
+    op.args[at].coefficient = p == ParamKind::kCoefficient;
+  }
+}
+
+// The argument a return value aliases, or -1.
+int aliased_argument(const c10::Argument& returned, const c10::FunctionSchema& schema) {
+  int alias = -1;
+  if (!returned.alias_info()) return alias;
+  const auto& arguments = schema.arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].alias_info() && *arguments[i].alias_info() == *returned.alias_info()) {
+      alias = static_cast<int>(i);
+    }
+  }
+  return alias;
+}
+
 }  // namespace
 
 Op::Op(const c10::OperatorHandle& h, const tpu::lower::Rule* r, Form f,
@@ -74,54 +131,13 @@ Op::Op(const c10::OperatorHandle& h, const tpu::lower::Rule* r, Form f,
       name_hash(tpu::hash_bytes(name).low),
       rule(r),
       form(f) {
-  const auto& arguments = h.schema().arguments();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    args.push_back(spec_of(arguments[i]));
-    const int index = static_cast<int>(i);
-    if (args.back().kind == Kind::kGenerator) generator = index;
-    if (arguments[i].name() == "memory_format") memory_format = index;
-    if (arguments[i].name() == "indices" && args.back().kind == Kind::kTensorList) {
-      index_list = index;
-    }
-    if (!rule) continue;
-    for (const std::string& m : rule->traits.mutates) {
-      if (m == arguments[i].name()) args.back().written = true;
-    }
-  }
-
-  // The rule's parameters follow the functional schema; this overload has them by name.
-  const auto& order = functional ? functional->schema().arguments() : arguments;
-  for (const c10::Argument& a : order) {
-    const auto here = h.schema().argumentIndexWithName(a.name());
-    if (!here) {
-      if (spec_of(a).dtype) rule_args.push_back(kOutDtype);
-    } else if (passed_to_rule(args[static_cast<size_t>(*here)])) {
-      rule_args.push_back(*here);
-    }
-  }
-  if (rule) {
-    size_t next = 0;
-    for (const ParamKind p : rule->params) {
-      if (p == ParamKind::kContext || next >= rule_args.size()) continue;
-      const int i = rule_args[next++];
-      if (i == kOutDtype || (p != ParamKind::kScalar && p != ParamKind::kCoefficient)) continue;
-      ArgSpec& spec = args[static_cast<size_t>(i)];
-      spec.kind = is_list(arguments[static_cast<size_t>(i)]) ? Kind::kNumberList : Kind::kNumber;
-      spec.coefficient = p == ParamKind::kCoefficient;
-    }
-  }
-
+  read_arguments(*this);
+  order_rule_arguments(*this, functional ? functional->schema() : h.schema());
+  if (rule) mark_numbers(*this);
   const c10::OperatorHandle& meta = form == Form::kOut && functional ? *functional : h;
   if (form != Form::kMutating && has_native_meta(meta)) native_meta = meta;
-
-  for (const c10::Argument& ret : h.schema().returns()) {
-    int alias = -1;
-    for (size_t i = 0; i < arguments.size() && ret.alias_info(); ++i) {
-      if (arguments[i].alias_info() && *arguments[i].alias_info() == *ret.alias_info()) {
-        alias = static_cast<int>(i);
-      }
-    }
-    returns.push_back(alias);
+  for (const c10::Argument& returned : h.schema().returns()) {
+    returns.push_back(aliased_argument(returned, h.schema()));
   }
 }
 

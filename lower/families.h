@@ -38,6 +38,7 @@ Rules pad_rules();
 Rules pointwise_rules();
 Rules polynomial_rules();
 Rules pool_rules();
+Rules position_rules();
 Rules random_rules();
 Rules reduce_rules();
 Rules rnn_rules();

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lower/view_batch.h"
+#include "lower/test_view_batch.h"
 
 namespace tpu::lower {
 namespace {

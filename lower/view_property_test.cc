@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lower/view_batch.h"
+#include "lower/test_view_batch.h"
 
 namespace tpu::lower {
 namespace {

@@ -30,10 +30,14 @@ def violations(root: Path) -> list[str]:
         allowed = _reachable(part)
         for path in sorted((root / part).rglob("*")) if (root / part).exists() else ():
             if path.suffix in (".cc", ".h"):
-                extra = _TESTS_USE.get(part, ()) if path.stem.endswith("_test") else ()
+                extra = _TESTS_USE.get(part, ()) if _is_test(path) else ()
                 tests = set().union(*(_reachable(used) for used in extra)) if extra else set()
                 found += _violations_in(path, root, allowed | tests)
     return found
+
+
+def _is_test(path: Path) -> bool:
+    return path.stem.startswith("test_") or path.stem.endswith("_test")
 
 
 def _reachable(part: str) -> set[str]:

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <random>
 
-#include "lower/graph_runner.h"
+#include "lower/test_graph_runner.h"
 #include "lower/view_map.h"
 
 namespace tpu::lower::testing {
