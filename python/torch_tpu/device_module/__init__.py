@@ -87,6 +87,10 @@ _maybe_exchange_device = _exchange_device
 _shutdown_runtime = _C.shutdown
 
 
+# Checkpointing saves random states only if this is set. Ours exist before the device is started.
+_initialized = True
+
+
 class _TpuModule(EagerModeModule):
     @property
     def default_generators(self) -> tuple[torch.Generator, ...]:
