@@ -80,16 +80,20 @@ Value flip(Value x, Dims dims) {
   return x.rank() == 0 ? x : hlo::reverse(x, axes);
 }
 
-Value roll_axis(Value x, int64_t shift, int64_t axis) {
+// The shift is a run-time number: x beside itself, cut where the shift says.
+Value roll_axis(Value x, const Scalar& shift, int64_t axis) {
   const int64_t size = x.dim(axis);
-  if (size == 0) return x;
-  const int64_t start = ((size - shift) % size + size) % size;
-  if (start == 0) return x;
-  return hlo::concatenate(
-      {hlo::slice_axis(x, axis, start, size), hlo::slice_axis(x, axis, 0, start)}, axis);
+  if (size < 2) return x;
+  const Value n = hlo::constant(x.graph(), DType::kS64, size);
+  const Value back = hlo::rem(shift.as(DType::kS64), n);
+  const Value start = hlo::rem(hlo::sub(n, back), n);  // in [0, size) for back of either sign
+  const Value zero = hlo::constant(x.graph(), DType::kS64, int64_t{0});
+  Values starts(x.dims().size(), zero);
+  starts[static_cast<size_t>(axis)] = start;
+  return hlo::dynamic_slice(hlo::concatenate({x, x}, axis), starts, x.dims());
 }
 
-Value roll(Value x, Dims shifts, Dims dims) {
+Value roll(Value x, std::vector<Scalar> shifts, Dims dims) {
   require(!shifts.empty(), "`shifts` required");
   if (x.numel() == 0) return x;
   if (dims.empty() && shifts.size() == 1) {
