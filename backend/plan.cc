@@ -44,10 +44,15 @@ std::string describe_arguments(const OpCall& call) {
   return text;
 }
 
-tpu::exec::OptionSet options_of(const OpCall& call) {
+// Below this many elements a program's run time does not show, its compile time does.
+constexpr int64_t kSmallElements = 32 * 1024;
+
+tpu::exec::OptionSet options_of(const OpCall& call, const tpu::exec::ProgramLayout& layout) {
   if (!call.op.rule) return tpu::exec::OptionSet::kFused;
-  return call.op.rule->traits.reduction ? tpu::exec::OptionSet::kReduction
-                                        : tpu::exec::OptionSet::kFast;
+  int64_t elements = 0;
+  for (const tpu::ir::Type& t : layout.arrays) elements += t.numel();
+  const bool fast = !call.op.rule->traits.reduction || elements < kSmallElements;
+  return fast ? tpu::exec::OptionSet::kFast : tpu::exec::OptionSet::kReduction;
 }
 
 // Compiles the recording's graph with these results, and fills in the plan's launch part.
@@ -89,7 +94,7 @@ void compile_into(Plan& plan, Recording& recording, const OpCall& call, const Va
       tpu::value_or_throw(runtime().compiler().compile({.op = call.op.name,
                                                         .module = module,
                                                         .layout = layout,
-                                                        .options = options_of(call),
+                                                        .options = options_of(call, layout),
                                                         .reason = reason_of(call),
                                                         .detail = describe_arguments(call)}));
 }
