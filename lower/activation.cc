@@ -20,6 +20,8 @@ Value relu(Value x) {
 }
 
 Value gelu(Value x, std::string approximate) {
+  require(approximate == "none" || approximate == "tanh",
+          "approximate argument must be either none or tanh.");
   return computed(x, [&](Value y) {
     if (approximate == "tanh") {
       const Value inner = M_SQRT2 * M_2_SQRTPI * 0.5 * (y + 0.044715 * (y * y * y));

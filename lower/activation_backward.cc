@@ -35,7 +35,7 @@ Value gelu_backward(Value grad, Value x, std::string approximate) {
 
 Value silu_backward(Value grad, Value x) {
   const Value s = hlo::logistic(x);
-  return grad * conjugate(s * (1.0 + x * (1.0 - s)));
+  return grad * (s * (1.0 + x * (1.0 - s)));
 }
 
 Value mish_backward(Value grad, Value x) {

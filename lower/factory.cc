@@ -92,7 +92,7 @@ Value arange(Graph& graph, Number start, Number end, Number step, std::optional<
     return progression(graph, start, step, static_cast<int64_t>(size), t);
   }
   const int64_t by = to_int(step);
-  require(by != 0, "step must be nonzero");
+  if (by == 0) fail(ErrorKind::kValue, "step must be nonzero");
   const int64_t span = to_int(end) - to_int(start);
   return progression(graph, start, step, (span + by - (by > 0 ? 1 : -1)) / by, t);
 }

@@ -21,6 +21,11 @@ DType bits_type(DType t) {
 
 }  // namespace
 
+Value operator*(Value a, double b) {
+  if (!ir::is_complex(a.dtype())) return a * hlo::full_like(a, b);
+  return hlo::complex(hlo::real(a) * b, hlo::imag(a) * b);
+}
+
 Value sign_bit(Value x) {
   if (ir::is_bool(x.dtype())) return hlo::full_like(x, false);
   if (!ir::is_float(x.dtype())) return x < 0.0;

@@ -17,11 +17,11 @@ inline Value operator/(Value a, Value b) { return hlo::div(a, b); }
 inline Value operator-(Value x) { return hlo::neg(x); }
 inline Value operator+(Value a, double b) { return a + hlo::full_like(a, b); }
 inline Value operator-(Value a, double b) { return a - hlo::full_like(a, b); }
-inline Value operator*(Value a, double b) { return a * hlo::full_like(a, b); }
+Value operator*(Value a, double b);  // of a complex number's parts: infinities stay
 inline Value operator/(Value a, double b) { return a / hlo::full_like(a, b); }
 inline Value operator+(double a, Value b) { return hlo::full_like(b, a) + b; }
 inline Value operator-(double a, Value b) { return hlo::full_like(b, a) - b; }
-inline Value operator*(double a, Value b) { return hlo::full_like(b, a) * b; }
+inline Value operator*(double a, Value b) { return b * a; }
 inline Value operator/(double a, Value b) { return hlo::full_like(b, a) / b; }
 inline Value operator&(Value a, Value b) { return hlo::and_(a, b); }
 inline Value operator|(Value a, Value b) { return hlo::or_(a, b); }

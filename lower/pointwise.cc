@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of two and three tensors. Bit operations are in bitwise.cc, comparisons in compare.cc,
 // functions of one tensor in unary.cc, activations in activation.cc.
-#include "core/hlo/reduce.h"
+#include "core/hlo/control.h"
 #include "lower/families.h"
 #include "lower/math.h"
 #include "lower/unsupported.h"
@@ -77,6 +77,7 @@ Value floor_quotient(Value a, Value b) {
 
 Value floor_divide(Value self, Value other) {
   return computed(self, other, [](Value a, Value b) {
+    require_dtype(!ir::is_bool(a.dtype()), "div_floor_cpu", a.dtype());
     refuse_zero(b);
     return floor_quotient(a, b);
   });
@@ -84,6 +85,7 @@ Value floor_divide(Value self, Value other) {
 
 Value trunc_divide(Value self, Value other) {
   return computed(self, other, [](Value a, Value b) {
+    require_dtype(!ir::is_bool(a.dtype()), "div_trunc_cpu", a.dtype());
     refuse_zero(b);
     return truncate(a / b);
   });
@@ -121,11 +123,39 @@ std::optional<double> real_number(const Number& n) {
   return z ? z->real() : to_double(n);
 }
 
-// x^n for a small n, by products.
-Value small_power(Value x, int n) {
+// x^n for n > 0, by products.
+Value power_of(Value x, int64_t n) {
   if (n == 1) return x;
-  const Value half = small_power(x, n / 2);
+  const Value half = power_of(x, n / 2);
   return n % 2 ? half * half * x : half * half;
+}
+
+// Products wrap, as on the CPU, for exponents of any size (the compiler's own power looks at their
+// low bits only). A negative exponent leaves what the reciprocal truncates to.
+Value integer_power(Value x, Value exponent) {
+  const auto odd = [](Value n) { return differs(n & hlo::full_like(n, int64_t{1}), 0); };
+  const auto more = [](std::span<const Value> v) {
+    return hlo::reduce_or(differs(v[0], 0), all_axes(v[0].rank()));
+  };
+  const auto next = [&](std::span<const Value> v) -> Values {
+    const Value rest = hlo::shift_right_logical(v[0], hlo::full_like(v[0], int64_t{1}));
+    return {rest, v[1] * v[1], where(odd(v[0]), v[2] * v[1], v[2])};
+  };
+  const Value power =
+      hlo::while_loop({max(exponent, 0.0), x, hlo::full_like(x, 1.0)}, more, next)[2];
+  if (ir::is_unsigned_integer(x.dtype())) return power;
+  const Value alternating = where(odd(exponent), x, 1.0);
+  const Value reciprocal =
+      where(equals(x, 1), 1.0, where(equals(x, -1), alternating, hlo::full_like(x, 0.0)));
+  return where(exponent < 0.0, reciprocal, power);
+}
+
+Value power(Value x, Value exponent) {
+  if (ir::is_integer(x.dtype())) return integer_power(x, exponent);
+  const Value y = hlo::pow(x, exponent);
+  if (!ir::is_complex(x.dtype())) return y;
+  // By way of the logarithm of zero there is none.
+  return where(equals(x, 0) & (hlo::real(exponent) > 0.0), 0.0, y);
 }
 
 Value pow_tensor_scalar(Value self, Number exponent) {
@@ -134,8 +164,9 @@ Value pow_tensor_scalar(Value self, Number exponent) {
   const auto e = real_number(exponent);
   const auto narrow = [&](Value v) { return hlo::convert(v, t); };
   if (e == 0.0) return narrow(hlo::full_like(x, 1.0));
+  if (ir::is_integer(t) && to_int(exponent) > 0) return power_of(x, to_int(exponent));
   if (e && *e >= 1 && *e <= 8 && *e == std::floor(*e)) {
-    return narrow(small_power(x, static_cast<int>(*e)));
+    return narrow(power_of(x, static_cast<int64_t>(*e)));
   }
   if (ir::is_float(t) || ir::is_complex(t)) {
     if (e == 0.5) return narrow(hlo::sqrt(x));
@@ -143,10 +174,10 @@ Value pow_tensor_scalar(Value self, Number exponent) {
     if (e == -1.0) return narrow(1.0 / x);
     if (e == -2.0) return narrow(1.0 / (x * x));
   }
-  return narrow(hlo::pow(x, hlo::full_like(x, exponent)));
+  return narrow(power(x, hlo::full_like(x, exponent)));
 }
 Value pow_scalar_tensor(Scalar self, Value exponent) {
-  return binary<hlo::pow>(number(self), exponent);
+  return binary<power>(number(self), exponent);
 }
 
 // Scaled by the larger side, so that squares neither overflow nor vanish.
@@ -307,7 +338,7 @@ Rules pointwise_rules() {
       {"aten::remainder.Tensor", remainder, checked},
       {"aten::remainder.Scalar_Tensor", remainder_scalar_tensor, checked},
       {"aten::fmod.Tensor", fmod, checked},
-      {"aten::pow.Tensor_Tensor", binary<hlo::pow>},
+      {"aten::pow.Tensor_Tensor", binary<power>},
       {"aten::pow.Tensor_Scalar", pow_tensor_scalar},
       {"aten::pow.Scalar", pow_scalar_tensor},
       {"aten::addcmul", addcmul},

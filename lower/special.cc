@@ -31,10 +31,28 @@ Value trigamma(Value x) {
   return where(reflected, (M_PI * M_PI) / (sine * sine) - sum, sum);
 }
 
+constexpr double kMaxTerms = 10000;
+
+// The terms of zeta(x, q) with negative q + k one by one, and the positive argument that remains.
+std::pair<Value, Value> sum_negative_terms(Value x, Value q) {
+  const auto negative = [](Value v) { return (v < 0.0) & (v > -kMaxTerms); };
+  const auto more = [&](std::span<const Value> v) {
+    return hlo::reduce_or(negative(v[0]), all_axes(x.rank()));
+  };
+  const auto next = [&](std::span<const Value> v) -> Values {
+    const Value on = negative(v[0]);
+    return {where(on, v[0] + 1, v[0]), where(on, v[1] + hlo::pow(v[0], -x), v[1])};
+  };
+  const Values done = hlo::while_loop({q, hlo::full_like(x, 0.0)}, more, next);
+  return {done[1], done[0]};
+}
+
 Value zeta(Value x, Value q) {
   const Value pole = (q <= 0.0) & hlo::eq(q, hlo::floor(q));
   const Value undefined = (x < 1) | ((q <= 0.0) & hlo::ne(x, hlo::floor(x)) & ~pole);
-  const Value y = where(equals(x, 1) | (pole & (x > 1)), INFINITY, hlo::zeta(x, q));
+  const auto [negative_terms, rest] = sum_negative_terms(x, q);
+  const Value sum = negative_terms + hlo::zeta(x, rest);
+  const Value y = where(equals(x, 1) | (pole & (x > 1)), INFINITY, sum);
   return where(undefined, hlo::nan_like(x), y);
 }
 
@@ -102,8 +120,6 @@ Value gamma_density(Value a, Value x) {
   return where(a < 10, direct, hlo::exp(exponent) * hlo::rsqrt(a * (2 * M_PI)));
 }
 
-constexpr double kMaxTerms = 10000;
-
 double epsilon(DType t) { return t == DType::kF64 ? 0x1p-52 : 0x1p-23; }
 
 // The sum over k of x^k / ((a + 1) ... (a + k)); 1 outside `needed`.
@@ -124,12 +140,13 @@ Value gamma_series(Value a, Value x, Value needed) {
 
 // The continued fraction of the upper function over its density, by Lentz's method.
 Value gamma_fraction(Value a, Value x, Value needed) {
-  const double eps = epsilon(x.dtype());
+  const double eps = 2 * epsilon(x.dtype());
   constexpr double kTiny = 1e-30;
   const auto not_zero = [&](Value v) { return where(hlo::abs(v) < kTiny, kTiny, v); };
+  // An element that has converged stays: further factors are rounding errors.
+  const auto changing = [&](Value factor) { return hlo::abs(factor - 1) > eps; };
   const auto more = [&](std::span<const Value> v) {
-    const Value any = hlo::reduce_or(hlo::abs(v[4] - 1) > eps, all_axes(x.rank()));
-    return any & (v[0] < kMaxTerms);
+    return hlo::reduce_or(changing(v[4]), all_axes(x.rank())) & (v[0] < kMaxTerms);
   };
   const auto next = [&](std::span<const Value> v) -> Values {
     const Value i = hlo::broadcast_to(v[0], x.dims());
@@ -137,13 +154,13 @@ Value gamma_fraction(Value a, Value x, Value needed) {
     const Value denominator = x + (1.0 - a) + 2.0 * i;
     const Value d = 1.0 / not_zero(numerator * v[2] + denominator);
     const Value c = not_zero(denominator + numerator / v[1]);
-    const Value factor = where(needed, c * d, 1.0);
+    const Value factor = where(changing(v[4]), c * d, 1.0);
     return {v[0] + 1, c, d, v[3] * factor, factor};
   };
   const Value one = hlo::constant(x.graph(), x.dtype(), 1.0);
   const Value first = 1.0 / not_zero(x + (1.0 - a));
-  const Value changing = where(needed, 2.0, hlo::full_like(x, 1.0));
-  const Values start{one, hlo::full_like(x, 1 / kTiny), first, first, changing};
+  const Value begun = where(needed, 2.0, hlo::full_like(x, 1.0));
+  const Values start{one, hlo::full_like(x, 1 / kTiny), first, first, begun};
   return hlo::while_loop(start, more, next)[3];
 }
 
