@@ -134,6 +134,12 @@ Extreme first_min(Value x, int64_t axis) { return extreme(x, axis, hlo::reduce_m
 
 Value widened(Value x) { return hlo::convert(x, ir::compute_type(x.dtype())); }
 
+Dims swap_with_minor(int64_t axis, int64_t rank) {
+  Dims permutation = all_axes(rank);
+  std::swap(permutation[static_cast<size_t>(axis)], permutation.back());
+  return permutation;
+}
+
 Value at_least_1d(Value x) { return x.rank() == 0 ? hlo::reshape(x, {1}) : x; }
 
 }  // namespace tpu::lower

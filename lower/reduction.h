@@ -59,6 +59,9 @@ Value running(Value x, int64_t axis, Value initial, Value (*combine)(Value, Valu
 // x in the type PyTorch computes it in.
 Value widened(Value x);
 
+// The permutation that swaps `axis` with the minor one; its own inverse.
+Dims swap_with_minor(int64_t axis, int64_t rank);
+
 // A 0-dim tensor as one of one dimension, for rules that work along an axis.
 Value at_least_1d(Value x);
 

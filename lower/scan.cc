@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running sums, products, extremes and log-sum-exps along one axis, as windowed reductions that
 // reach back to the beginning: XLA rewrites these into a few passes over blocks.
-#include "core/hlo/reduce.h"
+#include <bit>
 
+#include "core/hlo/control.h"
+#include "core/hlo/reduce.h"
 #include "lower/families.h"
 #include "lower/reduction.h"
 #include "lower/unsupported.h"
@@ -11,14 +13,50 @@ namespace tpu::lower {
 
 using Body = Value (*)(Value, Value);
 
+namespace {
+
 // One operand only: XLA:CPU crashes on windows of this form with several.
-Value running(Value x, int64_t axis, Value initial, Body combine) {
-  if (x.rank() == 0 || x.numel() == 0 || x.dim(axis) == 1) return x;
+Value running_on_minor(Value x, Value initial, Body combine) {
+  const int64_t n = x.dims().back();
   hlo::Window window = hlo::Window::of_rank(x.rank());
-  window.sizes[static_cast<size_t>(axis)] = x.dim(axis);
-  window.pad_low[static_cast<size_t>(axis)] = x.dim(axis) - 1;
+  window.sizes.back() = n;
+  window.pad_low.back() = n - 1;
   const auto body = [combine](std::span<const Value> v) { return Values{combine(v[0], v[1])}; };
   return hlo::reduce_window({x}, {initial}, window, body)[0];
+}
+
+// By doubling: a windowed reduction would combine each element some 30 times, which is too often
+// for a combination of many operations.
+Value running_by_doubling(Value x, Value initial, Body combine) {
+  const int64_t n = x.dims().back();
+  Dims zeros(x.dims().size(), 0);
+  Dims low = zeros;
+  low.back() = n;
+  const Value zero = hlo::constant(x.graph(), DType::kS32, int64_t{0});
+  const Value one = hlo::full_like(zero, int64_t{1});
+  const Value length = hlo::full_like(zero, n);
+  const auto step = [&](Value i, std::span<const Value> state) {
+    Values starts(x.dims().size(), zero);
+    starts.back() = length - hlo::shift_left(one, i);
+    const Value earlier = hlo::pad(state[0], initial, low, zeros, zeros);
+    return Values{combine(hlo::dynamic_slice(earlier, starts, x.dims()), state[0])};
+  };
+  return hlo::for_loop(std::bit_width(static_cast<uint64_t>(n - 1)), {x}, step)[0];
+}
+
+using Scan = Value (*)(Value, Value, Body);
+
+// Along the minor axis, where XLA:CPU scans several times faster.
+Value along(Value x, int64_t axis, Value initial, Body combine, Scan scan) {
+  if (x.rank() == 0 || x.numel() == 0 || x.dim(axis) == 1) return x;
+  const Dims swap = swap_with_minor(axis, x.rank());
+  return hlo::transpose(scan(hlo::transpose(x, swap), initial, combine), swap);
+}
+
+}  // namespace
+
+Value running(Value x, int64_t axis, Value initial, Body combine) {
+  return along(x, axis, initial, combine, running_on_minor);
 }
 
 namespace {
@@ -50,8 +88,7 @@ Value last_hit(Value x, Value best, int64_t axis) {
 template <Body best_of>
 Values running_extreme(Value self, int64_t dim) {
   constexpr bool kMax = best_of == hlo::max;
-  const bool ordered = !ir::is_complex(self.dtype());
-  require_dtype(ordered, kMax ? "cummax_cpu" : "cummin_cpu", self.dtype());
+  require_dtype(!ir::is_complex(self.dtype()), kMax ? "cummax_cpu" : "cummin_cpu", self.dtype());
   const int64_t axis = wrap_axis(dim, self.rank());
   const Value x = at_least_1d(widened(self));
   const Value initial =
@@ -87,7 +124,7 @@ Value log_cumsum_exp(Value self, int64_t dim) {
   const Value x = widened(self);
   const Value initial = hlo::convert(hlo::lowest(x.graph(), ir::real_of(x.dtype())), x.dtype());
   const Body combine = ir::is_complex(x.dtype()) ? log_add_exp_complex : log_add_exp;
-  return hlo::convert(running(x, axis, initial, combine), self.dtype());
+  return hlo::convert(along(x, axis, initial, combine, running_by_doubling), self.dtype());
 }
 
 }  // namespace

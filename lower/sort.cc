@@ -22,12 +22,6 @@ Values sort(Value self, std::optional<bool>, int64_t dim, bool descending) {
   return sorted_result(sort_along(at_least_1d(self), axis, descending), self.dims());
 }
 
-Dims swap_with_last(int64_t axis, int64_t rank) {
-  Dims permutation = all_axes(rank);
-  std::swap(permutation[static_cast<size_t>(axis)], permutation.back());
-  return permutation;
-}
-
 // Numbers that f32 holds exactly, in the total order of top_k: NaN first among the greatest, last
 // among the least.
 Value selection_key(Value x, bool largest) {
@@ -39,7 +33,7 @@ Value selection_key(Value x, bool largest) {
 }
 
 Sorted select_top(Value x, int64_t k, int64_t axis, bool largest) {
-  const Dims permutation = swap_with_last(axis, x.rank());
+  const Dims permutation = swap_with_minor(axis, x.rank());
   const Value rows = hlo::transpose(selection_key(x, largest), permutation);
   const Value index = hlo::transpose(hlo::top_k(rows, k)[1], permutation);
   return {hlo::take_along(x, index, axis), index};

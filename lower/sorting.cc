@@ -34,18 +34,34 @@ Value key_of(Value x) {
 
 Value less(std::span<const Value> v) { return hlo::lt(v[0], v[1]); }
 
-// Positions in the order of key and position packed in one number: XLA:CPU sorts single integers
-// several times faster than pairs.
-Value packed_order(Value key, int64_t axis) {
+// `position` sorted along the minor axis by key, which is packed above it in one number: XLA:CPU
+// sorts single integers several times faster than pairs.
+Value packed_order(Value key, Value position) {
   const Value wide = hlo::convert(key, DType::kS64);
   const Value high = hlo::shift_left(wide, hlo::full_like(wide, int64_t{32}));
-  const Value packed = high | hlo::iota_like(key, axis, DType::kS64);
-  const Value sorted = hlo::sort({packed}, axis, true, less)[0];
+  const Value packed = high | hlo::convert(position, DType::kS64);
+  const Value sorted = hlo::sort({packed}, key.rank() - 1, true, less)[0];
   return hlo::convert(sorted & hlo::full_like(sorted, int64_t{0x7FFFFFFF}), DType::kS32);
 }
 
-Value pair_order(Value key, int64_t axis) {
-  return hlo::sort({key, hlo::iota_like(key, axis, DType::kS32)}, axis, true, less)[1];
+// A key of 64 bits in two rounds, the lower half first.
+Value packed_order_of_halves(Value key, Value position) {
+  const Value half = hlo::full_like(key, int64_t{32});
+  const Value bits = hlo::convert(hlo::convert(key, DType::kU32), DType::kS64);
+  const Value low = hlo::convert(bits - hlo::full_like(key, int64_t{1} << 31), DType::kS32);
+  const Value high = hlo::convert(hlo::shift_right_arithmetic(key, half), DType::kS32);
+  const Value first = packed_order(low, position);
+  const Value place = packed_order(hlo::take_along(high, first, key.rank() - 1), position);
+  return hlo::take_along(first, place, key.rank() - 1);
+}
+
+// Positions along the minor axis in the order of key.
+Value order_of(Value key) {
+  const int64_t axis = key.rank() - 1;
+  const Value position = hlo::iota_like(key, axis, DType::kS32);
+  if (!key.graph().target().cpu) return hlo::sort({key, position}, axis, true, less)[1];
+  return key.dtype() == DType::kS32 ? packed_order(key, position)
+                                    : packed_order_of_halves(key, position);
 }
 
 // Whether an element of the sorted row lies before the place of `value`.
@@ -87,8 +103,8 @@ Value binary_search(Value sorted, Value values, bool right) {
 Sorted sort_along(Value x, int64_t axis, bool descending) {
   Value key = key_of(x);
   if (descending) key = ~key;
-  const bool packs = key.dtype() == DType::kS32 && x.graph().target().cpu;
-  const Value order = packs ? packed_order(key, axis) : pair_order(key, axis);
+  const Dims swap = swap_with_minor(axis, x.rank());
+  const Value order = hlo::transpose(order_of(hlo::transpose(key, swap)), swap);
   return {hlo::take_along(x, order, axis), order};
 }
 
