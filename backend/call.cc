@@ -28,14 +28,13 @@ enum Tag : uint64_t {
   kShares,
 };
 
-enum TensorBits : uint64_t {
-  kWhole = 1,       // contiguous, and the array has its dims and dtype
-  kContiguous = 2,  // strides follow from sizes
-  kUnwritten = 4,
-  kWrapped = 8,
-  kConj = 16,
-  kNeg = 32,
-};
+// What a tensor's word in the key says beside dtype and rank.
+constexpr uint64_t kWhole = 1;       // contiguous, and the array has its dims and dtype
+constexpr uint64_t kContiguous = 2;  // strides follow from sizes
+constexpr uint64_t kUnwritten = 4;
+constexpr uint64_t kWrapped = 8;
+constexpr uint64_t kConj = 16;
+constexpr uint64_t kNeg = 32;
 
 uint64_t bits_of(double d) {
   uint64_t u;

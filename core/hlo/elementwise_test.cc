@@ -146,8 +146,8 @@ TEST(ConstantTest, ArraysAndSplats) {
             "-> tensor<4xi32>\n"
             "%1 = \"stablehlo.reshape\"(%0) : (tensor<4xi32>) -> tensor<2x2xi32>\n");
   Graph b;
-  EXPECT_EQ(literal_text(constant_array(b, {0, 3}, {}, DType::kF32)), "");
-  EXPECT_THROW(constant_array(b, {2}, {}, DType::kF32), Error);
+  EXPECT_EQ(literal_text(constant_array(b, {0, 3}, std::vector<int64_t>{}, DType::kF32)), "");
+  EXPECT_THROW(constant_array(b, {2}, std::vector<int64_t>{}, DType::kF32), Error);
   Graph c;
   const Value f = full(c, {DType::kF32, {2, 0}}, 1.0);
   EXPECT_EQ(f.type(), (Type{DType::kF32, {2, 0}}));
