@@ -10,6 +10,13 @@ import torch
 from torch_tpu import _C
 from torch_tpu.device_module._utils import DeviceLike, _get_device_index
 
+_DTYPES = (
+    *(torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64),
+    *(torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    *(torch.complex64, torch.complex128, torch.float8_e4m3fn, torch.float8_e5m2),
+)
+
 
 def device_count() -> int:
     """Number of devices. Starts no device."""
@@ -109,9 +116,9 @@ def get_device_properties(device: DeviceLike = None) -> DeviceProperties:
 
 
 def get_device_capability(device: DeviceLike = None) -> dict[str, Any]:
-    """A dict like ``torch.accelerator.get_device_capability``'s, with the platform's name."""
-    index = _get_device_index(device, optional=True)
-    return {"platform": _C.platform(), **torch._C._accelerator_getDeviceCapability(index)}
+    """The platform's name, and the dtypes that tensors may have: ``supported_dtypes``, a set."""
+    _get_device_index(device, optional=True)
+    return {"platform": _C.platform(), "supported_dtypes": set(_DTYPES)}
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:

@@ -20,7 +20,7 @@ def compile_events() -> list[dict[str, Any]]:
 
 def fallback_counts() -> dict[str, int]:
     """How often each operator ran on the host because the device has no form of it."""
-    return dict(_C.fallback_counts())
+    return {op: count for op, count in _C.fallback_counts().items() if count}
 
 
 def reset_fallback_counts() -> None:
