@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and their gradients. All are correlations of one kind: a gradient by the input runs
 // the kernel backwards over a dilated gradient, a gradient by the weight swaps batch and features.
+#include <algorithm>
+
 #include "core/hlo/contract.h"
 #include "core/hlo/reduce.h"
 #include "lower/depthwise.h"
@@ -237,11 +239,34 @@ Dims transposed_result(Value input, Value weight, const Geometry& g, const Dims&
   return dims;
 }
 
+// Kernels of one position multiply channels: [n, c, ...] by [o, c], or by [c, o] transposed.
+bool multiplies_channels(Value x, const Geometry& g) {
+  const auto all = [](const Dims& d, int64_t v) {
+    return std::all_of(d.begin(), d.end(), [v](int64_t e) { return e == v; });
+  };
+  return x.graph().target().cpu && g.groups == 1 && x.numel() > 0 && all(g.kernel, 1) &&
+         all(g.stride, 1) && all(g.padding, 0);
+}
+
+Value channel_product(Value input, Value weight, bool transposed, const Dims& out) {
+  const Dims batched{input.dim(0), weight.dim(0), weight.dim(1)};
+  const Value matrix = hlo::reshape(weight, {weight.dim(0), weight.dim(1)});
+  const int64_t positions = input.numel() / input.dim(0) / input.dim(1);
+  const Value y = wide_dot(hlo::broadcast_in_dim(matrix, batched, {1, 2}),
+                           hlo::reshape(input, {input.dim(0), input.dim(1), positions}),
+                           {.lhs_batch = {0},
+                            .rhs_batch = {0},
+                            .lhs_contract = {transposed ? 1 : 2},
+                            .rhs_contract = {1}});
+  return hlo::reshape(y, out);
+}
+
 // From the larger side to the smaller one, and back. `out` are the result's dims.
 Value to_narrow(Value input, Value weight, const Geometry& g, const Dims& out) {
   if (depthwise(input, g, input.dim(1))) {
     return depthwise_forward(input, weight, depthwise_windows(g, input.dims(), out));
   }
+  if (multiplies_channels(input, g)) return channel_product(input, weight, false, out);
   if (unrolls_depth(input, g)) return volume_forward(input, weight, g, out);
   return forward(input, weight, g, Dims(out.begin() + 2, out.end()));
 }
@@ -250,6 +275,7 @@ Value to_wide(Value input, Value weight, const Geometry& g, const Dims& out) {
   if (depthwise(input, g, out[1])) {
     return depthwise_backward(input, weight, out[1], depthwise_windows(g, out, input.dims()));
   }
+  if (multiplies_channels(input, g)) return channel_product(input, weight, true, out);
   if (unrolls_depth(input, g)) return volume_backward(input, weight, g, out);
   return backward(input, weight, g, Dims(out.begin() + 2, out.end()));
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/depthwise.h"
 
+#include <algorithm>
+
+#include "core/hlo/control.h"
 #include "core/hlo/reduce.h"
 #include "lower/promote.h"
 
@@ -39,16 +42,34 @@ Value tap(Value weight, int64_t offsets, int64_t i, Value like) {
 
 Value zero_of(Value x) { return hlo::constant(x.graph(), x.dtype(), int64_t{0}); }
 
+// Pads once, apart from the sums, so that their loops read without conditions.
+Value pad_first(Value x, DepthwiseWindows& windows) {
+  Dims low(x.dims().size(), 0);
+  Dims high = low;
+  bool any = false;
+  for (AxisWindow& w : windows) {
+    const int64_t end = w.position(w.out - 1, w.kernel - 1) + 1;
+    low[static_cast<size_t>(w.axis)] = w.pad;
+    high[static_cast<size_t>(w.axis)] = std::max<int64_t>(end - w.size, 0);
+    any = any || w.pad > 0 || end > w.size;
+    w.size += w.pad + high[static_cast<size_t>(w.axis)];
+    w.pad = 0;
+  }
+  if (!any) return x;
+  return hlo::optimization_barrier(
+      hlo::pad(x, zero_of(x), low, high, Dims(x.dims().size(), 0)));
+}
+
 int64_t channel_multiple(Value weight, int64_t channels, const DepthwiseWindows& windows) {
   return weight.numel() / (channels * offset_count(windows));
 }
 
 }  // namespace
 
-Value depthwise_forward(Value wide, Value weight, const DepthwiseWindows& windows) {
+Value depthwise_forward(Value wide, Value weight, DepthwiseWindows windows) {
   weight = widened(weight);
   const int64_t m = channel_multiple(weight, wide.dim(1), windows);
-  const Value x = repeat_channels(widened(wide), m);
+  const Value x = repeat_channels(pad_first(widened(wide), windows), m);
   const std::vector<Dims> all = offsets(windows);
   std::optional<Value> sum;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -70,9 +91,10 @@ Value depthwise_backward(Value narrow, Value weight, int64_t channels,
   return sum_copies(fold(parts, windows), narrow.dim(1) / channels);
 }
 
-Value depthwise_weight_gradient(Value wide, Value narrow, const DepthwiseWindows& windows) {
+Value depthwise_weight_gradient(Value wide, Value narrow, DepthwiseWindows windows) {
   const Value y = widened(narrow);
-  const Value x = repeat_channels(widened(wide), narrow.dim(1) / wide.dim(1));
+  const Value x =
+      repeat_channels(pad_first(widened(wide), windows), narrow.dim(1) / wide.dim(1));
   Dims axes = all_axes(x.rank());
   axes.erase(axes.begin() + 1);
   Values columns;

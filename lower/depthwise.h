@@ -14,10 +14,10 @@ using DepthwiseWindows = std::vector<AxisWindow>;
 
 // `wide` [n, c, ...] is the larger side, `narrow` [n, c * m, ...] the smaller one; weights have
 // c * m * kernel elements in any shape with that order.
-Value depthwise_forward(Value wide, Value weight, const DepthwiseWindows& windows);
+Value depthwise_forward(Value wide, Value weight, DepthwiseWindows windows);
 Value depthwise_backward(Value narrow, Value weight, int64_t channels,
                          const DepthwiseWindows& windows);
 // [c * m, kernel offsets]
-Value depthwise_weight_gradient(Value wide, Value narrow, const DepthwiseWindows& windows);
+Value depthwise_weight_gradient(Value wide, Value narrow, DepthwiseWindows windows);
 
 }  // namespace tpu::lower
