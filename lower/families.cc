@@ -59,6 +59,7 @@ Rules collect_families() {
     Rules rules = family();
     std::move(rules.begin(), rules.end(), std::back_inserter(all));
   }
+  refuse_unsupported_types(all);
   return all;
 }
 

@@ -14,6 +14,11 @@ Value rounding(Value x) {
 }
 
 Value absolute(Value x) { return ir::is_complex(x.dtype()) ? hlo::abs(x) : pointwise<hlo::abs>(x); }
+// The CPU's comparisons leave 0 of NaN.
+Value sign(Value x) {
+  const Value y = hlo::sign(x);
+  return ir::is_float(x.dtype()) ? where(hlo::is_nan(x), 0.0, y) : y;
+}
 Value frac(Value x) { return x - truncate(x); }
 Value reciprocal(Value x) { return 1.0 / x; }
 Value log2(Value x) { return hlo::log(x) * M_LOG2E; }
@@ -142,8 +147,8 @@ Rules unary_rules() {
   return {
       {"aten::abs", absolute, as_input},
       {"aten::neg", pointwise<hlo::neg>},
-      {"aten::sign", pointwise<hlo::sign>},
-      {"aten::sgn", pointwise<hlo::sign>},
+      {"aten::sign", pointwise<sign>},
+      {"aten::sgn", pointwise<sign>},
       {"aten::angle", angle, as_input},
       {"aten::_conj_physical", conjugate, as_input},
       {"aten::conj_physical_", conjugate, as_input},
