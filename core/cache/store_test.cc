@@ -266,6 +266,7 @@ TEST_F(StoreTest, KilledWritersLeaveWholeEntries) {
       Store store(directory_);
       for (int i = 0;; ++i) store.put(key_of(i % 40), body_of(i % 40));
     }
+    while (files().empty()) usleep(1000);  // a busy machine may be slow to start the writer
     usleep(3000 + 1000 * round);
     kill(writer, SIGKILL);
     waitpid(writer, nullptr, 0);

@@ -199,8 +199,8 @@ TEST_F(CompilerTest, TemporaryMemoryIsKnownAfterLoading) {
 
 TEST(OptionSets, FollowTheEnvironment) {
   const auto fast = compile_options(OptionSet::kFast, true, "");
-  EXPECT_EQ(fast.overrides.size(), 3U);
-  EXPECT_EQ(compile_options(OptionSet::kFused, true, "").overrides.size(), 1U);
+  EXPECT_EQ(fast.overrides.size(), 5U);
+  EXPECT_EQ(compile_options(OptionSet::kFused, true, "").overrides.size(), 3U);
   EXPECT_TRUE(compile_options(OptionSet::kFast, false, "").overrides.empty());
   EXPECT_TRUE(compile_options(OptionSet::kFast, true, "sdy.mesh").shardy);
   setenv("TORCH_TPU_STRICT_ROUNDING", "1", 1);
