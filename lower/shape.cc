@@ -102,7 +102,9 @@ Value roll(Value x, std::vector<Scalar> shifts, Dims dims) {
   require(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: {}, dims:{}",
           shifts.size(), dims.size());
   for (size_t i = 0; i < dims.size(); ++i) {
-    require(x.rank() > 0, "Dimension specified as {} but tensor has no dimensions", dims[i]);
+    if (x.rank() == 0) {
+      fail(ErrorKind::kIndex, "Dimension specified as {} but tensor has no dimensions", dims[i]);
+    }
     x = roll_axis(x, shifts[i], wrap_axis(dims[i], x.rank()));
   }
   return x;
@@ -160,7 +162,10 @@ Value channel_shuffle(Value x, int64_t groups) {
 
 Value narrow_copy(Value x, int64_t dim, int64_t start, int64_t length) {
   require(x.rank() > 0, "narrow() cannot be applied to a 0-dim tensor.");
-  require(length >= 0, "narrow(): length must be non-negative.");
+  require(dim < x.rank(),
+          "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  "
+          "(Could this error message be improved?  If so, please report an enhancement request to "
+          "PyTorch.)");
   const int64_t axis = wrap_axis(dim, x.rank());
   const int64_t size = x.dim(axis);
   if (start < -size || start > size) {
@@ -168,8 +173,8 @@ Value narrow_copy(Value x, int64_t dim, int64_t start, int64_t length) {
          -size, size, start);
   }
   if (start < 0) start += size;
-  require(start + length <= size, "start ({}) + length ({}) exceeds dimension size ({}).", start,
-          length, size);
+  require(length >= 0 && start + length <= size,
+          "start ({}) + length ({}) exceeds dimension size ({}).", start, length, size);
   return hlo::slice_axis(x, axis, start, start + length);
 }
 
