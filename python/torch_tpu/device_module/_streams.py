@@ -32,14 +32,22 @@ class Stream(torch.Stream):
         return f"torch.tpu.Stream(device={self.device}, stream_id={self.stream_id})"
 
 
-class Event(torch.Event):
-    """A point in a device's queue."""
+class _EventType(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, torch.Event) and instance.device.type == "tpu"
 
-    def __new__(
+
+class Event(metaclass=_EventType):
+    """A point in a device's queue: a :class:`torch.Event` of device ``tpu``.
+
+    Makes plain torch events, since those measure only against their exact type.
+    """
+
+    def __new__(  # type: ignore[misc]
         cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
-    ) -> "Event":
-        return super().__new__(
-            cls, "tpu", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
+    ) -> torch.Event:
+        return torch.Event(
+            "tpu", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
         )
 
 
