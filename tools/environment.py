@@ -55,11 +55,16 @@ def environment() -> dict[str, str]:
     return env
 
 
+def status(*command: str, **variables: str) -> int:
+    """Run a command of the environment from the root; its status."""
+    return subprocess.run(command, cwd=ROOT, env=environment() | variables).returncode
+
+
 def run(*command: str, **variables: str) -> None:
-    """Run a command of the environment from the root; leaves with its status if it fails."""
-    status = subprocess.run(command, cwd=ROOT, env=environment() | variables).returncode
-    if status:
-        sys.exit(status)
+    """The same, leaving with the status if it fails."""
+    failure = status(*command, **variables)
+    if failure:
+        sys.exit(failure)
 
 
 def run_python(*args: str, **variables: str) -> None:
@@ -78,11 +83,11 @@ def build_preset(preset: str) -> None:
         say(f"built build/{preset} in {time.monotonic() - started:.0f} s")
 
 
-def run_sanitized_tests() -> None:
+def sanitized_tests() -> int:
     """Tests of core and lower with address and undefined-behaviour sanitizers."""
     build_preset("asan")
     # The plugin's own start-up allocations live as long as the process.
-    run("ctest", "--preset", "asan", "--parallel", "2", ASAN_OPTIONS="detect_leaks=0")
+    return status("ctest", "--preset", "asan", "--parallel", "2", ASAN_OPTIONS="detect_leaks=0")
 
 
 def _install_system_packages() -> None:
