@@ -41,8 +41,7 @@ at::Tensor& nonzero_out(const at::Tensor& self, at::Tensor& out) {
 }
 
 at::Tensor select_masked(const at::Tensor& self, const at::Tensor& mask) {
-  TORCH_CHECK(mask.scalar_type() == at::kBool,
-              "masked_select: expected BoolTensor for mask");
+  TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
   const CleanState clean;
   const at::Tensor on_device = mask.to(self.device());
   const auto [values, where] = at::expand_outplace(self, on_device);

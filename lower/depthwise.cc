@@ -56,8 +56,7 @@ Value pad_first(Value x, DepthwiseWindows& windows) {
     w.pad = 0;
   }
   if (!any) return x;
-  return hlo::optimization_barrier(
-      hlo::pad(x, zero_of(x), low, high, Dims(x.dims().size(), 0)));
+  return hlo::optimization_barrier(hlo::pad(x, zero_of(x), low, high, Dims(x.dims().size(), 0)));
 }
 
 int64_t channel_multiple(Value weight, int64_t channels, const DepthwiseWindows& windows) {
@@ -93,8 +92,7 @@ Value depthwise_backward(Value narrow, Value weight, int64_t channels,
 
 Value depthwise_weight_gradient(Value wide, Value narrow, DepthwiseWindows windows) {
   const Value y = widened(narrow);
-  const Value x =
-      repeat_channels(pad_first(widened(wide), windows), narrow.dim(1) / wide.dim(1));
+  const Value x = repeat_channels(pad_first(widened(wide), windows), narrow.dim(1) / wide.dim(1));
   Dims axes = all_axes(x.rank());
   axes.erase(axes.begin() + 1);
   Values columns;

@@ -33,17 +33,19 @@ Value coordinate(Value flat, const Dims& dims, size_t axis) {
 Value flat_positions(Value mask, int64_t size, int64_t none) {
   const int64_t n = mask.numel();
   const Value flat = hlo::reshape(mask, {n});
-  const Value rank = hlo::sub(running_count(flat), hlo::full(mask.graph(), {DType::kS32, {n}}, int64_t{1}));
+  const Value rank =
+      hlo::sub(running_count(flat), hlo::full(mask.graph(), {DType::kS32, {n}}, int64_t{1}));
   // False elements aim past the end, where a scatter drops them.
   const Value target = hlo::select(flat, rank, hlo::full_like(rank, size));
   const Value positions = hlo::iota(mask.graph(), {DType::kS64, {n}}, 0);
   const Value empty = hlo::full(mask.graph(), {DType::kS64, {size}}, none);
-  return hlo::scatter(empty, hlo::reshape(target, {n, 1}), positions,
-                      {.update_window_dims = {},
-                       .inserted_window_dims = {0},
-                       .scatter_dims_to_operand_dims = {0},
-                       .index_vector_dim = 1},
-                      [](Value, Value update) { return update; }, /*unique_indices=*/true);
+  return hlo::scatter(
+      empty, hlo::reshape(target, {n, 1}), positions,
+      {.update_window_dims = {},
+       .inserted_window_dims = {0},
+       .scatter_dims_to_operand_dims = {0},
+       .index_vector_dim = 1},
+      [](Value, Value update) { return update; }, /*unique_indices=*/true);
 }
 
 Value nonzero_static(Value self, int64_t size, std::optional<int64_t> fill) {
