@@ -133,7 +133,8 @@ def test_unsupported_dtype_is_named():
 def test_interrupt():
     """Ctrl-C ends a long loop with KeyboardInterrupt, and the device still works."""
     code = """
-import torch
+import signal, torch
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 x = torch.ones(300, 300, device="tpu")
 print("ready", flush=True)
 try:
