@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/exec/compiler.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -12,6 +11,7 @@
 #include "core/cache/lru.h"
 #include "core/exec/environment.h"
 #include "core/exec/fork_guard.h"
+#include "core/exec/option_filter.h"
 #include "core/exec/option_sets.h"
 
 namespace tpu::exec {
@@ -22,9 +22,6 @@ constexpr size_t kRecordCacheBytes = size_t{64} << 20;
 constexpr size_t kMostEvents = 1000;
 // What a loaded program of a few ops weighs beside its code.
 constexpr size_t kProgramOverhead = 20 << 10;
-
-constexpr std::string_view kProbe =
-    "module { func.func public @main(%0: tensor<f32>) -> tensor<f32> { return %0 : tensor<f32> } }";
 
 class Stopwatch {
  public:
@@ -107,13 +104,13 @@ struct Compiler::Impl {
   const bool cpu;
   const Hash128 machine;
   const Hash128 environment;
+  OptionFilter filter;
 
   using Outcome = Result<ProgramRef>;
   std::mutex lock;  // guards all below; not held while compiling, loading or storing
   cache::Lru<Hash128, ProgramRef, Hash128Hasher> programs{kProgramCacheBytes};
   cache::Lru<Hash128, std::string, Hash128Hasher> records{kRecordCacheBytes};
   std::unordered_map<Hash128, std::shared_future<Outcome>, Hash128Hasher> running;
-  std::vector<std::string> refused_options;
   CacheStats stats;
   std::deque<CompileEvent> events;
 
@@ -122,7 +119,8 @@ struct Compiler::Impl {
         store(store),
         cpu(computes_on_host(client)),
         machine(machine_identity(client)),
-        environment(tagged(machine, build_identity(), "environment")) {}
+        environment(tagged(machine, build_identity(), "environment")),
+        filter(client) {}
 
   ProgramRef in_memory(const Hash128& identity) {
     const std::lock_guard guard(lock);
@@ -143,9 +141,6 @@ struct Compiler::Impl {
   ProgramRef on_disk(const Hash128& identity, const ProgramLayout& layout);
   Outcome build(const Request& request, const Hash128& identity,
                 const pjrt::CompileOptions& options);
-  Result<pjrt::Executable> compile(const std::string& text, pjrt::CompileOptions options);
-  void drop_refused(pjrt::CompileOptions& options);
-  void find_refused(const pjrt::CompileOptions& options);
   void count_compile(const Request& request, double seconds);
 };
 
@@ -191,7 +186,7 @@ Compiler::Impl::Outcome Compiler::Impl::build(const Request& request, const Hash
                                               const pjrt::CompileOptions& options) {
   if (ProgramRef stored = on_disk(identity, request.layout)) return stored;
   const Stopwatch watch;
-  auto executable = compile(request.module.text, options);
+  auto executable = filter.compile(request.module.text, options);
   if (!executable.ok()) {
     return executable.status().with_context(fmt::format("compiling {}", request.op));
   }
@@ -203,41 +198,6 @@ Compiler::Impl::Outcome Compiler::Impl::build(const Request& request, const Hash
   }
   return keep(make(std::move(executable).value(), request.layout, identity, facts),
               serialized.ok() ? serialized->size() : request.module.text.size());
-}
-
-// A plugin refuses a program because of an option it does not know just as because of the program.
-// So a refusal is tried again without our options, and if that helps, they are tried one by one.
-Result<pjrt::Executable> Compiler::Impl::compile(const std::string& text,
-                                                 pjrt::CompileOptions options) {
-  drop_refused(options);
-  auto first = client.compile(text, options);
-  if (first.ok() || options.overrides.empty() || first.status().code() != Code::kInvalidArgument) {
-    return first;
-  }
-  auto plain = options;
-  plain.overrides.clear();
-  if (!client.compile(text, plain).ok()) return first;
-  find_refused(options);
-  drop_refused(options);
-  return client.compile(text, options);
-}
-
-void Compiler::Impl::drop_refused(pjrt::CompileOptions& options) {
-  const std::lock_guard guard(lock);
-  std::erase_if(options.overrides, [&](const pjrt::OptionOverride& o) {
-    return std::find(refused_options.begin(), refused_options.end(), o.name) !=
-           refused_options.end();
-  });
-}
-
-void Compiler::Impl::find_refused(const pjrt::CompileOptions& options) {
-  for (const pjrt::OptionOverride& o : options.overrides) {
-    pjrt::CompileOptions one;
-    one.overrides = {o};
-    if (client.compile(std::string(kProbe), one).ok()) continue;
-    const std::lock_guard guard(lock);
-    refused_options.push_back(o.name);
-  }
 }
 
 void Compiler::Impl::count_compile(const Request& request, double seconds) {

@@ -94,6 +94,53 @@ class Donation {
   size_t donated_bytes_ = 0;
 };
 
+// The plugin's arguments of a launch: arrays, words, destinations.
+class Arguments {
+ public:
+  explicit Arguments(const Launch& launch)
+      : launch_(launch),
+        layout_(launch.program.layout),
+        handles_(layout_.arrays.size() + (layout_.words > 0) + layout_.destinations.size()),
+        destinations_(layout_.destinations.size()) {}
+
+  Status add_arrays(const Device& device) {
+    for (size_t i = 0; i < launch_.arguments.size(); ++i) {
+      TPU_RETURN_IF_ERROR(check_argument(launch_, i, device));
+      handles_[next_++] = launch_.arguments[i]->buffer().get();
+    }
+    return {};
+  }
+
+  Status add_words(WordCache& cache) {
+    if (layout_.words == 0) return {};
+    auto words = cache.get(launch_.words, long_words_);
+    if (!words.ok()) return words.status();
+    handles_[next_++] = words.value();
+    return {};
+  }
+
+  template <class Allocate>
+  Status add_destinations(Allocate allocate) {
+    for (size_t i = 0; i < layout_.destinations.size(); ++i) {
+      auto buffer = allocate(layout_.results[static_cast<size_t>(layout_.destinations[i])]);
+      if (!buffer.ok()) return buffer.status();
+      destinations_[i] = std::move(buffer).value();
+      handles_[next_++] = destinations_[i].get();
+    }
+    return {};
+  }
+
+  std::span<PJRT_Buffer* const> span() { return handles_.span(); }
+
+ private:
+  const Launch& launch_;
+  const ProgramLayout& layout_;
+  InlineArray<PJRT_Buffer*, kInlineArguments> handles_;
+  InlineArray<pjrt::Buffer, kInlineDestinations> destinations_;
+  pjrt::Buffer long_words_;
+  size_t next_ = 0;
+};
+
 // Room for what the launch allocates beyond the memory that it is given.
 Status admit(const Program& program, const Donation& donation, Ledger& ledger) {
   const size_t wanted = program.result_bytes + program.temp_bytes;
@@ -126,53 +173,36 @@ void note_outcome(const Program& program, bool finished) {
 Status Device::launch(const Launch& launch, std::span<ArrayRef> results) {
   if (out_of_service()) [[unlikely]]
     return out_of_service_status();
-  const ProgramLayout& layout = launch.program.layout;
+  const Program& program = launch.program;
   TPU_RETURN_IF_ERROR(check_counts(launch, results.size()));
-  const size_t arrays = launch.arguments.size();
-  InlineArray<PJRT_Buffer*, kInlineArguments> arguments(arrays + (layout.words > 0) +
-                                                        layout.destinations.size());
-  for (size_t i = 0; i < arrays; ++i) {
-    TPU_RETURN_IF_ERROR(check_argument(launch, i, *this));
-    arguments[i] = launch.arguments[i]->buffer().get();
-  }
+  Arguments arguments(launch);
+  TPU_RETURN_IF_ERROR(arguments.add_arrays(*this));
   Donation donation(launch);
   TPU_RETURN_IF_ERROR(donation.plan());
-  TPU_RETURN_IF_ERROR(admit(launch.program, donation, impl_->ledger));
+  TPU_RETURN_IF_ERROR(admit(program, donation, impl_->ledger));
+  TPU_RETURN_IF_ERROR(arguments.add_words(impl_->words));
+  TPU_RETURN_IF_ERROR(
+      arguments.add_destinations([&](const ir::Type& type) { return impl_->destination(type); }));
 
-  size_t next = arrays;
-  pjrt::Buffer long_words;
-  if (layout.words > 0) {
-    auto words = impl_->words.get(launch.words, long_words);
-    if (!words.ok()) return words.status();
-    arguments[next++] = words.value();
-  }
-  InlineArray<pjrt::Buffer, kInlineDestinations> destinations(layout.destinations.size());
-  for (size_t i = 0; i < destinations.size(); ++i) {
-    auto buffer = impl_->destination(layout.results[static_cast<size_t>(layout.destinations[i])]);
-    if (!buffer.ok()) return buffer.status();
-    destinations[i] = std::move(buffer).value();
-    arguments[next++] = destinations[i].get();
-  }
-
-  InlineArray<PJRT_Buffer*, kInlineResults> outputs(results.size() + !layout.checks.empty());
+  const bool checked = !program.layout.checks.empty();
+  InlineArray<PJRT_Buffer*, kInlineResults> outputs(results.size() + checked);
   const bool device_idle = impl_->flights.none();
-  const bool watch = must_watch(launch.program, device_idle);
+  const bool watch = must_watch(program, device_idle);
   PJRT_Event* complete = nullptr;
-  TPU_RETURN_IF_ERROR(launch.program.executable.execute({.arguments = arguments.span(),
-                                                         .non_donatable = donation.kept(),
-                                                         .device = impl_->device,
-                                                         .results = outputs.span(),
-                                                         .complete = watch ? &complete : nullptr}));
+  TPU_RETURN_IF_ERROR(program.executable.execute({.arguments = arguments.span(),
+                                                  .non_donatable = donation.kept(),
+                                                  .device = impl_->device,
+                                                  .results = outputs.span(),
+                                                  .complete = watch ? &complete : nullptr}));
   for (const int i : launch.donated) launch.arguments[static_cast<size_t>(i)]->empty();
   const pjrt::Api& api = impl_->client.api();
   for (size_t i = 0; i < results.size(); ++i) {
-    results[i] = ArrayRef(new Array(*this, layout.results[i], pjrt::Buffer(&api, outputs[i])));
+    results[i] =
+        ArrayRef(new Array(*this, program.layout.results[i], pjrt::Buffer(&api, outputs[i])));
   }
   const bool finished = !watch || impl_->flights.add(pjrt::Event(&api, complete));
-  if (watch && device_idle) note_outcome(launch.program, finished);
-  if (!layout.checks.empty()) {
-    keep_checks(launch, pjrt::Buffer(&api, outputs[results.size()]), finished);
-  }
+  if (watch && device_idle) note_outcome(program, finished);
+  if (checked) keep_checks(launch, pjrt::Buffer(&api, outputs[results.size()]), finished);
   return {};
 }
 

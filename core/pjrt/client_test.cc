@@ -141,6 +141,19 @@ TEST(Client, UnknownOptionIsAnErrorNotTheEnd) {
   EXPECT_EQ(test_client().compile(kAdd, options).status().code(), Code::kInvalidArgument);
 }
 
+TEST(Client, ShardyModuleCompilesWithItsOption) {
+  const std::string module = R"(module {
+    sdy.mesh @mesh = <["x"=1]>
+    func.func public @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>})
+        -> tensor<8xf32> {
+      %0 = stablehlo.add %a, %a : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }
+  })";
+  const auto compiled = test_client().compile(module, {.shardy = true});
+  EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+}
+
 TEST(Client, PortableProgramRunsOnEveryDevice) {
   const Executable add = compile(kAdd);
   for (size_t d = 0; d < test_client().devices().size(); ++d) {
