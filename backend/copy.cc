@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies between host and device, between devices, and within one; reading a scalar.
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -152,6 +153,8 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& source, bool /*non_blockin
               source.dim() ? source.sizes().back() : 1, ") at non-singleton dimension ",
               std::max<int64_t>(self.dim() - 1, 0));
   if (self.numel() == 0) return self;
+  at::assert_no_internal_overlap(self);
+  if (self.is_alias_of(source)) at::assert_no_partial_overlap(self, source.expand_as(self));
   if (!on_tpu(source)) {
     TORCH_CHECK(source.is_cpu(), "copy_: cannot copy from ", source.device(), " to ",
                 self.device());

@@ -281,24 +281,43 @@ std::vector<int> written_tensors(const OpCall& call) {
   return out;
 }
 
-void check_castable(const OpCall& call, c10::ScalarType from, c10::ScalarType to) {
+bool has_tag(const Op& op, at::Tag tag) {
+  const auto tags = op.handle.getTags();
+  return std::find(tags.begin(), tags.end(), tag) != tags.end();
+}
+
+// Reductions compute in the dtype of their out= tensor; PyTorch lets these fill views that repeat
+// elements.
+bool computes_in_out_dtype(const Op& op) { return has_tag(op, at::Tag::reduction); }
+bool fills(const Op& op) {
+  return op.base == "aten::fill" || op.base == "aten::zero" || op.base == "aten::masked_fill";
+}
+
+void check_castable(const Op& op, c10::ScalarType from, c10::ScalarType to) {
+  if (computes_in_out_dtype(op)) return;
   TORCH_CHECK(c10::canCast(from, to), "result type ", c10::toString(from),
               " can't be cast to the desired output type ", c10::toString(to));
+  // Structured ops that are no pointwise iteration write their own dtype; cat casts.
+  const bool exact = op.native_meta && op.form == Op::Form::kOut && op.base != "aten::cat" &&
+                     !has_tag(op, at::Tag::pointwise);
+  TORCH_CHECK(!exact || from == to, "Expected out tensor to have dtype ",
+              c10::scalarTypeToTypeMeta(from), ", but got ", c10::scalarTypeToTypeMeta(to),
+              " instead");
 }
 
 // Results of a derived form go to tensors the caller gave: same shape (in place) or resized (out).
 void check_destination(const OpCall& call, const TensorArg& to, const ResultSpec& spec) {
   const at::Tensor& t = *to.tensor;
-  check_castable(call, spec.dtype, t.scalar_type());
-  at::assert_no_internal_overlap(t);
+  check_castable(call.op, spec.dtype, t.scalar_type());
+  if (!fills(call.op)) at::assert_no_internal_overlap(t);
   if (!to.out) {
     TORCH_CHECK(t.sizes() == c10::IntArrayRef(spec.sizes), "output with shape ", t.sizes(),
                 " doesn't match the broadcast shape ", c10::IntArrayRef(spec.sizes));
     return;
   }
   for (const TensorArg& other : call.tensors) {
-    if (other.cell && !other.out && other.cell == to.cell)
-      at::assert_no_partial_overlap(t, *other.tensor);
+    if (!other.cell || other.out || other.cell != to.cell) continue;
+    at::assert_no_partial_overlap(t, *other.tensor);
   }
 }
 

@@ -21,7 +21,17 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
                                                        : sdp::SDPBackend::math);
 }
 
+// Whether PyTorch's encoder layers may turn padded batches into nested tensors: not on this device.
+bool nested_from_mask_left_aligned(const at::Tensor& /*t*/, const at::Tensor& /*mask*/) {
+  return false;
+}
+
 }  // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_nested_tensor_from_mask_left_aligned", &nested_from_mask_left_aligned);
+}
+
 }  // namespace torch_tpu
 
 namespace at::native {

@@ -22,7 +22,13 @@ Value accumulate(Value self, Value product, const Coefficient& beta, const Coeff
   return hlo::add(beta.times(base), scaled);
 }
 
+void require_same_dtype(Value a, Value b) {
+  require(a.dtype() == b.dtype(), "expected m1 and m2 to have the same dtype, but got: {} != {}",
+          cpp_name(a.dtype()), cpp_name(b.dtype()));
+}
+
 Value mm(Value a, Value b) {
+  require_same_dtype(a, b);
   require_number("addmm_impl_cpu_", a.dtype());
   return narrow(wide_matmul(a, b), a.dtype());
 }
@@ -34,12 +40,14 @@ Value mm_wide(Value a, Value b, DType out) {
 
 Value bmm(Value a, Value b) {
   require_number("bmm", a.dtype());
-  require_dtype(a.dtype() == b.dtype(), "bmm", b.dtype());
+  require(a.dtype() == b.dtype(), "expected scalar type {} but found {}",
+          scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
   return narrow(wide_matmul(a, b), a.dtype());
 }
 
 Value addmm_in(Value self, Value a, Value b, DType out, const Coefficient& beta,
                const Coefficient& alpha) {
+  require_same_dtype(a, b);
   require_number("addmm_impl_cpu_", a.dtype());
   return narrow(accumulate(self, wide_matmul(a, b), beta, alpha), out);
 }

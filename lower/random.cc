@@ -29,31 +29,6 @@ Value real_or_complex(Value self, F draw) {
 // Mantissa digits of the types that are narrower than the f32 they are drawn in.
 int narrow_digits(DType t) { return t == DType::kBF16 ? 8 : t == DType::kF16 ? 11 : 0; }
 
-std::string_view cpp_name(DType t) {
-  switch (t) {
-    case DType::kPred:
-      return "bool";
-    case DType::kS8:
-      return "signed char";
-    case DType::kU8:
-      return "unsigned char";
-    case DType::kS16:
-      return "short";
-    case DType::kS32:
-      return "int";
-    case DType::kS64:
-      return "long";
-    case DType::kF16:
-      return "c10::Half";
-    case DType::kBF16:
-      return "c10::BFloat16";
-    case DType::kF64:
-      return "double";
-    default:
-      return "float";
-  }
-}
-
 // A multiple of 2^-digits in [0, 1): rounding to self's type never reaches 1.
 Value uniform_for(Draw& draw, const Dims& dims, DType self) {
   const Value u = draw.uniform(dims, drawn_type(self));
@@ -169,7 +144,7 @@ Value cauchy(Value self, Scalar median, Scalar sigma) {
   require(ir::is_float(self.dtype()),
           "Cauchy distribution is a continuous probability distribution. dtype must be a floating "
           "point but you specified {}",
-          self.dtype() == DType::kS64 ? "long int" : cpp_name(self.dtype()));
+          cpp_name(self.dtype()));
   return by_inverse(
       self, [&](Value u) { return median.like(u) + sigma.like(u) * hlo::tan((u - 0.5) * M_PI); });
 }
@@ -270,7 +245,7 @@ Value random_from(Value self, Scalar from, std::optional<Scalar> to) {
   const Value last =
       to ? to->as(DType::kS64) - hlo::full_like(low, int64_t{1}) : hlo::full_like(low, greatest);
   if (ir::byte_size(self.dtype()) < 8) {
-    check_bound(low, "from", self.dtype());
+    if (!from.literal()) check_bound(low, "from", self.dtype());
     check_bound(last, "to - 1", self.dtype());
   }
   const Value range = hlo::bitcast(last, DType::kU64) - hlo::bitcast(low, DType::kU64);

@@ -14,10 +14,12 @@ Value rounding(Value x) {
 }
 
 Value absolute(Value x) { return ir::is_complex(x.dtype()) ? hlo::abs(x) : pointwise<hlo::abs>(x); }
-// The CPU's comparisons leave 0 of NaN.
+// The CPU's comparisons leave 0 of NaN and of -0.
 Value sign(Value x) {
   const Value y = hlo::sign(x);
-  return ir::is_float(x.dtype()) ? where(hlo::is_nan(x), 0.0, y) : y;
+  if (!ir::is_float(x.dtype())) return y;
+  const Value zero = hlo::eq(x, hlo::full_like(x, 0.0)) | hlo::is_nan(x);
+  return where(zero, 0.0, y);
 }
 Value frac(Value x) { return x - truncate(x); }
 Value reciprocal(Value x) { return 1.0 / x; }

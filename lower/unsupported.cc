@@ -29,6 +29,35 @@ std::string_view scalar_type_name(DType t) {
   return kNames[static_cast<size_t>(t)];
 }
 
+std::string_view cpp_name(DType t) {
+  switch (t) {
+    case DType::kPred:
+      return "bool";
+    case DType::kS8:
+      return "signed char";
+    case DType::kU8:
+      return "unsigned char";
+    case DType::kS16:
+      return "short";
+    case DType::kS32:
+      return "int";
+    case DType::kS64:
+      return "long int";
+    case DType::kF16:
+      return "c10::Half";
+    case DType::kBF16:
+      return "c10::BFloat16";
+    case DType::kF64:
+      return "double";
+    case DType::kC64:
+      return "c10::complex<float>";
+    case DType::kC128:
+      return "c10::complex<double>";
+    default:
+      return "float";
+  }
+}
+
 void require_dtype(bool supported, std::string_view kernel, DType t) {
   if (supported) return;
   fail(ErrorKind::kNotImplemented, "\"{}\" not implemented for '{}'", kernel, scalar_type_name(t));

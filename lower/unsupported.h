@@ -9,6 +9,8 @@
 namespace tpu::lower {
 
 std::string_view scalar_type_name(DType t);  // "Float", "Char", "BFloat16", "ComplexDouble"
+// The C++ type's name as PyTorch prints a dtype: "float", "long int", "c10::Half".
+std::string_view cpp_name(DType t);
 
 // NotImplementedError `"kernel" not implemented for 'Bool'` unless `supported`.
 void require_dtype(bool supported, std::string_view kernel, DType t);

@@ -31,6 +31,7 @@ bool has_unbounded_dimension(std::string_view module) {
 Result<std::unique_ptr<Client>> Client::create(const Plugin& plugin,
                                                const std::vector<IntOption>& options) {
   std::vector<PJRT_NamedValue> values;
+  values.reserve(options.size());
   for (const IntOption& o : options) values.push_back(named_value(o));
   auto args = make_args<PJRT_Client_Create_Args>();
   args.create_options = values.data();

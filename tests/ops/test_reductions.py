@@ -26,7 +26,7 @@ def test_first_of_equals_and_nan(function, x, dtype):
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dim", [0, 1])
 def test_sort_is_stable_and_puts_nan_last(x, descending, dim):
-    check(lambda t: torch.sort(t, dim, descending, stable=True), x)
+    check(lambda t: torch.sort(t, dim=dim, descending=descending, stable=True), x)
 
 
 def test_sort_of_64_bits():
