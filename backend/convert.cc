@@ -89,7 +89,10 @@ tpu::lower::Number number_of(const c10::Scalar& s) {
     case tpu::lower::Scalar::Kind::kInt:
       break;
   }
-  if (s.type() == c10::ScalarType::UInt64) return static_cast<int64_t>(s.toUInt64());
+  if (s.type() == c10::ScalarType::UInt64 &&
+      s.toUInt64() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return static_cast<double>(s.toUInt64());
+  }
   return s.to<int64_t>();
 }
 

@@ -286,9 +286,11 @@ bool has_tag(const Op& op, at::Tag tag) {
   return std::find(tags.begin(), tags.end(), tag) != tags.end();
 }
 
-// Reductions compute in the dtype of their out= tensor; PyTorch lets these fill views that repeat
-// elements.
-bool computes_in_out_dtype(const Op& op) { return has_tag(op, at::Tag::reduction); }
+// These compute in the dtype of their out= tensor.
+bool computes_in_out_dtype(const Op& op) {
+  return op.base == "aten::sum" || op.base == "aten::prod";
+}
+// PyTorch lets these write views that repeat elements.
 bool fills(const Op& op) {
   return op.base == "aten::fill" || op.base == "aten::zero" || op.base == "aten::masked_fill";
 }
@@ -299,7 +301,7 @@ void check_castable(const Op& op, c10::ScalarType from, c10::ScalarType to) {
               " can't be cast to the desired output type ", c10::toString(to));
   // Structured ops that are no pointwise iteration write their own dtype; cat casts.
   const bool exact = op.native_meta && op.form == Op::Form::kOut && op.base != "aten::cat" &&
-                     !has_tag(op, at::Tag::pointwise);
+                     !has_tag(op, at::Tag::pointwise) && !has_tag(op, at::Tag::reduction);
   TORCH_CHECK(!exact || from == to, "Expected out tensor to have dtype ",
               c10::scalarTypeToTypeMeta(from), ", but got ", c10::scalarTypeToTypeMeta(to),
               " instead");

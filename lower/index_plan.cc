@@ -166,12 +166,15 @@ Value IndexPlan::write(Value x, Value values, bool accumulate) const {
 
 void check_indices(const Dims& dims, const OptionalValues& indices) {
   int64_t axis = 0;
+  int64_t number = 0;  // what PyTorch's text calls the dimension counts the indexed ones only
   for (const auto& v : indices) {
-    const int64_t first = axis;
-    axis += v && is_mask(*v) ? v->rank() : 1;
-    if (!v || is_mask(*v)) continue;
-    const int64_t size = dims[at(first)];
-    check_range(*v, {-size, size}, out_of_bounds(first, size));
+    const int64_t axes = v && is_mask(*v) ? v->rank() : 1;
+    if (v && !is_mask(*v)) {
+      const int64_t size = dims[at(axis)];
+      check_range(*v, {-size, size}, out_of_bounds(number, size));
+    }
+    axis += axes;
+    if (v) number += axes;
   }
 }
 

@@ -12,7 +12,7 @@ from support import same, to_device
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves
 
-SAMPLES = 4
+SAMPLES = 2
 OPERATORS = {
     f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: op for op in op_db
 }
