@@ -224,7 +224,6 @@ Value put_masked(Value x, const MaskAt& place, Value values, bool accumulate) {
   const Value trues = hlo::reduce_sum(hlo::convert(mask, DType::kS64), all_axes(mask.rank()));
   Value order = hlo::full(x.graph(), {DType::kS32, mask.dims()}, int64_t{0});
   if (count != 1) {
-    Dims open = result;
     const std::string text = fmt::format(
         "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape "
         "[{}{{}}{}]",
