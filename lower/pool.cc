@@ -2,6 +2,8 @@
 // Average and maximum pooling over sliding windows, with gradients.
 #include "lower/pool.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "core/hlo/reduce.h"
@@ -123,11 +125,62 @@ Value avg_pool_backward(Value gradient, Value self, Dims kernel, Dims stride, Di
   return hlo::convert(x, t);
 }
 
+void require_list(const Dims& list, bool optional, const char* name, const char* kinds) {
+  require(list.size() == 1 || list.size() == 3 || (optional && list.empty()),
+          "max_pool3d: {} must {} a single int, or a tuple of three ints", name, kinds);
+}
+
+// What PyTorch checks without structured metadata, before there are window counts.
+void check_volume_arguments(Value x, const PoolArguments& a) {
+  require_list(a.kernel, false, "kernel_size", "either be");
+  require_list(a.stride, true, "stride", "either be omitted,");
+  require_list(a.pad, false, "padding", "either be");
+  require_list(a.dilation, false, "dilation", "be either");
+  require(x.rank() == 4 || x.rank() == 5,
+          "non-empty 4D or 5D (batch mode) tensor expected for input");
+  const Dims kernel = spread(a.kernel, 3);
+  const Dims stride = a.stride.empty() ? kernel : spread(a.stride, 3);
+  const Dims pad = spread(a.pad, 3);
+  const Dims dilation = spread(a.dilation, 3);
+  for (size_t i = 0; i < 3; ++i) {
+    require(stride[i] != 0, "stride should not be zero");
+    require(pad[i] >= 0, "pad must be non-negative, but got pad: {}", pad[i]);
+    require(pad[i] <= ((kernel[i] - 1) * dilation[i] + 1) / 2,
+            "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} "
+            "and dilation={}",
+            pad[i], kernel[i], dilation[i]);
+  }
+  require(kernel[0] > 0 && kernel[1] > 0 && kernel[2] > 0,
+          "kernel size should be greater than zero, but got kT: {} kH: {} kW: {}", kernel[0],
+          kernel[1], kernel[2]);
+  require(dilation[0] > 0 && dilation[1] > 0 && dilation[2] > 0,
+          "dilation should be greater than zero, but got dilationT: {} dilationH: {} dilationW: {}",
+          dilation[0], dilation[1], dilation[2]);
+}
+
+void check_volume_sizes(Value x, const std::vector<AxisWindow>& w) {
+  for (int64_t a = x.rank() - 4; a < x.rank(); ++a) {
+    require(x.dim(a) > 0,
+            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to "
+            "have positive length, but input has a shape of [{}] and non-batch dimension {} has "
+            "length zero!",
+            fmt::join(x.dims(), ", "), x.dim(a));
+  }
+  const int64_t channels = x.dim(x.rank() - 4);
+  require(w[0].out > 0 && w[1].out > 0 && w[2].out > 0,
+          "Given input size: ({}x{}x{}x{}). Calculated output size: ({}x{}x{}x{}). Output size is "
+          "too small",
+          channels, w[0].size, w[1].size, w[2].size, channels, w[0].out, w[1].out, w[2].out);
+}
+
 template <int n>
 Values max_pool(Value x, Dims kernel, Dims stride, Dims pad, Dims dilation, bool ceil_mode) {
   const DType t = x.dtype();
+  const PoolArguments arguments{kernel, stride, pad, dilation, ceil_mode};
+  if (n == 3) check_volume_arguments(x, arguments);
   require_number(n == 2 ? "max_pool2d" : "max_pool3d_with_indices_cpu", t);
-  const auto windows = pool_windows<n>(x.dims(), {kernel, stride, pad, dilation, ceil_mode});
+  const auto windows = pool_windows<n>(x.dims(), arguments);
+  if (n == 3) check_volume_sizes(x, windows);
   const int64_t first = x.rank() - n;
   Located best{hlo::convert(x, ir::compute_type(t)), flat_positions(x.graph(), x.dims(), first)};
   for (size_t i = windows.size(); i-- > 0;) best = window_max(best, windows[i]);
