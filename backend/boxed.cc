@@ -5,7 +5,6 @@
 
 #include "backend/convert.h"
 #include "backend/positions.h"
-#include "backend/tensors.h"
 
 namespace torch_tpu {
 namespace {
@@ -48,13 +47,13 @@ const Plan& remember(const tpu::Hash128& key, const PlanMaker& make) {
 const Plan& plan_by_rule(const OpCall& call) {
   if (const Plan* known = PlanTable::instance().find(call.key())) [[likely]]
     return *known;
-  const DynamicTensors dynamic = PositionHistory::instance().dynamic_tensors(call);
-  if (dynamic.empty()) {
+  Moving moving = PositionHistory::instance().moving_views(call);
+  if (moving.empty()) {
     return remember(call.key(), [&] { return build_plan(call, call.key(), {}); });
   }
-  const tpu::Hash128 key = PositionHistory::key(call, dynamic);
+  const tpu::Hash128 key = PositionHistory::key(call, moving);
   if (const Plan* known = PlanTable::instance().find(key)) return *known;
-  return remember(key, [&] { return build_plan(call, key, dynamic); });
+  return remember(key, [&] { return build_plan(call, key, std::move(moving)); });
 }
 
 // What the group's own metadata function sends here: its outputs are in place already.
@@ -78,13 +77,8 @@ void record_op(const Op& op, torch::jit::Stack& stack, Recording& recording) {
   }
   Tensors fresh;
   for (size_t i = 0; i < lowered.fresh.size(); ++i) {
-    const ResultSpec& s = lowered.fresh[i];
-    if (s.dtype == c10::ScalarType::Undefined) {
-      fresh.emplace_back();
-      continue;
-    }
-    fresh.push_back(make_tensor(s.sizes, s.strides, s.dtype, call.device));
-    recording.write(fresh.back(), lowered.results[i]);
+    fresh.push_back(make_result(lowered.fresh[i], call.device));
+    if (fresh.back().defined()) recording.write(fresh.back(), lowered.results[i]);
   }
   for (size_t i = 0; i < lowered.written.size(); ++i) {
     recording.write(*call.tensors[static_cast<size_t>(lowered.written[i])].tensor,

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "backend/convert.h"
+#include "backend/device.h"
 
 namespace torch_tpu {
 namespace {
@@ -48,6 +49,10 @@ bool is_whole(const Cell& cell, const at::TensorImpl& t, tpu::ir::DType dtype) {
   return type.dtype == dtype && c10::IntArrayRef(type.dims) == t.sizes();
 }
 
+constexpr size_t kFewTensors = 24;
+
+}  // namespace
+
 tpu::lower::Coefficient::Class class_of(const tpu::lower::Number& n) {
   using Class = tpu::lower::Coefficient::Class;
   const auto* c = std::get_if<std::complex<double>>(&n);
@@ -56,10 +61,6 @@ tpu::lower::Coefficient::Class class_of(const tpu::lower::Number& n) {
   if (d == 0) return Class::kZero;
   return d == 1 ? Class::kOne : Class::kOther;
 }
-
-constexpr size_t kFewTensors = 24;
-
-}  // namespace
 
 uint64_t program_flags() { return precision.load(std::memory_order_relaxed); }
 
@@ -117,23 +118,9 @@ OpCall::OpCall(const Op& o, torch::jit::Stack& s)
   }
   TORCH_CHECK(device >= 0, op.name, ": expected at least one tensor on tpu");
   if (tensors.size() > 1) add_sharing();
-  tpu::Hasher with_offsets = hasher_;
-  for (const int64_t o : offsets_) with_offsets.add(static_cast<uint64_t>(o));
-  key_ = with_offsets.finish();
-}
-
-tpu::Hash128 OpCall::key_without_offsets() const {
-  tpu::Hasher h = hasher_;
-  h.add("positions");
-  return h.finish();
-}
-
-void OpCall::refuse_mixed_devices(const at::Tensor& t) const {
-  TORCH_CHECK(false,
-              "Expected all tensors to be on the same device, but found at least two devices, ",
-              device >= 0 ? c10::Device(c10::DeviceType::PrivateUse1, device).str()
-                          : c10::Device(c10::DeviceType::PrivateUse1, 0).str(),
-              " and ", t.device(), "!");
+  words_before_offsets_ = hasher_.size();
+  for (const int64_t o : offsets_) hasher_.add(static_cast<uint64_t>(o));
+  key_ = hasher_.finish();
 }
 
 void OpCall::add_tensor(const at::Tensor& t, const ArgSpec& spec) {
@@ -145,7 +132,9 @@ void OpCall::add_tensor(const at::Tensor& t, const ArgSpec& spec) {
   const tpu::ir::DType dtype = dtype_of(t.scalar_type(), op.name);
   const uint64_t wrapped = impl.is_wrapped_number() ? kWrapped : 0;
   if (!impl.is_privateuseone()) [[unlikely]] {
-    if (!t.is_cpu() || t.dim() != 0 || spec.written) refuse_mixed_devices(t);
+    if (!t.is_cpu() || t.dim() != 0 || spec.written) {
+      refuse_mixed_devices(tpu_device(std::max<c10::DeviceIndex>(device, 0)), t.device());
+    }
     hasher_.add(kCpuNumber | static_cast<uint64_t>(dtype) << 8 | wrapped << 16);
     tensors.push_back({&t, nullptr, static_cast<int>(numbers.size()), false, false});
     numbers.push_back(number_of(value_of(t)));
@@ -154,7 +143,7 @@ void OpCall::add_tensor(const at::Tensor& t, const ArgSpec& spec) {
   if (device < 0) {
     device = impl.device().index();
   } else if (impl.device().index() != device) {
-    refuse_mixed_devices(t);
+    refuse_mixed_devices(tpu_device(device), t.device());
   }
   Cell& cell = Cell::of(*impl.unsafe_storage().unsafeGetStorageImpl());
   tensors.push_back({&t, &cell, -1, spec.written, spec.out});

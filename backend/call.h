@@ -33,7 +33,7 @@ class OpCall {
   // Identity of the program: everything but the run-time numbers. The offsets of views come last,
   // so that key_without_offsets() identifies calls that differ only in position.
   const tpu::Hash128& key() const { return key_; }
-  tpu::Hash128 key_without_offsets() const;
+  tpu::Hash128 key_without_offsets() const { return hasher_.finish_first(words_before_offsets_); }
   // Offsets of the device tensors, in order.
   c10::ArrayRef<int64_t> offsets() const { return offsets_; }
 
@@ -46,12 +46,15 @@ class OpCall {
   void add_number(const c10::IValue& v, const ArgSpec& spec);
   void add_static(const c10::IValue& v);
   void add_sharing();
-  void refuse_mixed_devices(const at::Tensor& t) const;
 
   tpu::Hasher hasher_;
+  size_t words_before_offsets_ = 0;
   tpu::Hash128 key_;
   c10::SmallVector<int64_t, 8> offsets_;
 };
+
+// What alpha or beta is, as far as it is part of the key.
+tpu::lower::Coefficient::Class class_of(const tpu::lower::Number& n);
 
 // Flags of the process that programs depend on: precision, host calls.
 uint64_t program_flags();

@@ -2,7 +2,6 @@
 // Copies between host and device, between devices, and within one; reading a scalar.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "backend/boxed.h"
 #include "backend/clean_state.h"
@@ -80,8 +79,7 @@ void copy_from_host(const at::Tensor& self, const at::Tensor& source) {
   const at::Tensor to = raw(self);
   const auto map = view_map_of(to);
   const auto order = tpu::lower::memory_order(map);
-  const bool whole = to.storage_offset() == 0 &&
-                     to.numel() == static_cast<int64_t>(to.storage().nbytes() / to.itemsize());
+  const bool whole = fills_storage(to);
   const bool same = host.sizes() == self.sizes() && !self.is_conj() && !self.is_neg();
   if (order && whole && same) {
     give_array(to, upload(host_in_memory_order(host, *order), self.device().index()));
@@ -189,9 +187,7 @@ c10::Scalar local_scalar_dense(const at::Tensor& self) {
 }
 
 bool equal(const at::Tensor& self, const at::Tensor& other) {
-  TORCH_CHECK(self.device() == other.device(),
-              "Expected all tensors to be on the same device, but found at least two devices, ",
-              self.device(), " and ", other.device(), "!");
+  if (self.device() != other.device()) refuse_mixed_devices(self.device(), other.device());
   if (self.sizes() != other.sizes()) return false;
   const CleanState clean;
   return self.eq(other).all().item<bool>();

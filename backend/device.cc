@@ -30,6 +30,12 @@ c10::DeviceIndex exchange_current_device(c10::DeviceIndex index) {
   return previous;
 }
 
+void refuse_mixed_devices(c10::Device a, c10::Device b) {
+  TORCH_CHECK(false,
+              "Expected all tensors to be on the same device, but found at least two devices, ", a,
+              " and ", b, "!");
+}
+
 int device_count() { return tpu::exec::Runtime::device_count(); }
 
 tpu::exec::Runtime& runtime() {

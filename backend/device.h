@@ -13,6 +13,11 @@ c10::DeviceIndex current_device();
 void set_current_device(c10::DeviceIndex index);
 c10::DeviceIndex exchange_current_device(c10::DeviceIndex index);
 int device_count();
+inline c10::Device tpu_device(c10::DeviceIndex index) {
+  return {c10::DeviceType::PrivateUse1, index};
+}
+// RuntimeError with PyTorch's text about tensors on two devices.
+[[noreturn]] void refuse_mixed_devices(c10::Device a, c10::Device b);
 
 // Starts the client on first use; errors arrive as torch exceptions.
 tpu::exec::Runtime& runtime();

@@ -166,10 +166,7 @@ std::unique_ptr<Plan> record_decomposition(const OpCall& call) {
         continue;
       }
       if (t.is_cpu()) throw RecordingAbandoned("a recorded call returns a host tensor");
-      const auto strides = t.is_non_overlapping_and_dense()
-                               ? c10::DimVector(t.strides())
-                               : c10::DimVector(at::infer_dense_strides(t.sizes(), t.strides()));
-      fresh.push_back({t.scalar_type(), c10::DimVector(t.sizes()), strides});
+      fresh.push_back({t.scalar_type(), c10::DimVector(t.sizes()), dense_strides_of(t)});
       values.push_back(in_memory_order(recording.read(t), fresh.back()));
     }
   }

@@ -162,6 +162,11 @@ std::string origin_of(const Plan& plan) {
 
 uint64_t launch_count() { return launches.load(std::memory_order_relaxed); }
 
+at::Tensor make_result(const ResultSpec& s, c10::DeviceIndex device) {
+  if (s.dtype == c10::ScalarType::Undefined) return {};
+  return make_tensor(s.sizes, s.strides, s.dtype, device);
+}
+
 void resize_out(const at::Tensor& out, const ResultSpec& spec) {
   if (at::native::resize_output(out, spec.sizes)) {
     out.unsafeGetTensorImpl()->set_sizes_and_strides(spec.sizes, spec.strides);
@@ -173,10 +178,7 @@ Tensors launch(const Plan& plan, const OpCall& call) {
     resize_out(*call.tensors[static_cast<size_t>(plan.resized[i])].tensor, plan.resized_to[i]);
   }
   Tensors fresh;
-  for (const ResultSpec& s : plan.fresh) {
-    const bool defined = s.dtype != c10::ScalarType::Undefined;
-    fresh.push_back(defined ? make_tensor(s.sizes, s.strides, s.dtype, call.device) : at::Tensor());
-  }
+  for (const ResultSpec& s : plan.fresh) fresh.push_back(make_result(s, call.device));
   if (!plan.program) return fresh;
 
   tpu::exec::Device& on = device(call.device);

@@ -131,12 +131,7 @@ class ArgumentReader {
   Arg number(const ArgSpec& spec) {
     const tpu::lower::Scalar s = next_scalar();
     if (!spec.coefficient) return s;
-    using Class = tpu::lower::Coefficient::Class;
-    const double d = tpu::lower::to_double(call_.numbers[next_number_ - 1]);
-    const auto* c = std::get_if<std::complex<double>>(&call_.numbers[next_number_ - 1]);
-    const bool real = !c || c->imag() == 0;
-    return tpu::lower::Coefficient(
-        s, real && d == 0 ? Class::kZero : (real && d == 1 ? Class::kOne : Class::kOther));
+    return tpu::lower::Coefficient(s, class_of(call_.numbers[next_number_ - 1]));
   }
 
   tpu::lower::Scalar next_scalar() {
@@ -215,7 +210,7 @@ class StrideChooser {
         return pointwise(sizes);
       case tpu::lower::Strides::kPreserve:
         if (format && *format != c10::MemoryFormat::Preserve) return of_format(sizes, *format);
-        if (first && first->sizes() == sizes) return like(*first);
+        if (first && first->sizes() == sizes) return dense_strides_of(*first);
         break;
       case tpu::lower::Strides::kSuggest:
         if (first && first->dim() == static_cast<int64_t>(sizes.size())) {
@@ -247,11 +242,6 @@ class StrideChooser {
     }
     return c10::contiguous_strides(sizes);
   }
-  static c10::DimVector like(const at::Tensor& t) {
-    return t.is_non_overlapping_and_dense()
-               ? c10::DimVector(t.strides())
-               : c10::DimVector(at::infer_dense_strides(t.sizes(), t.strides()));
-  }
   c10::DimVector pointwise(c10::IntArrayRef sizes) const {
     at::TensorIteratorConfig config;
     config.check_all_same_dtype(false).check_all_same_device(false).set_check_mem_overlap(false);
@@ -281,11 +271,6 @@ std::vector<int> written_tensors(const OpCall& call) {
   return out;
 }
 
-bool has_tag(const Op& op, at::Tag tag) {
-  const auto tags = op.handle.getTags();
-  return std::find(tags.begin(), tags.end(), tag) != tags.end();
-}
-
 // These compute in the dtype of their out= tensor.
 bool computes_in_out_dtype(const Op& op) {
   return op.base == "aten::sum" || op.base == "aten::prod";
@@ -301,7 +286,7 @@ void check_castable(const Op& op, c10::ScalarType from, c10::ScalarType to) {
               " can't be cast to the desired output type ", c10::toString(to));
   // Structured ops that are no pointwise iteration write their own dtype; cat casts.
   const bool exact = op.native_meta && op.form == Op::Form::kOut && op.base != "aten::cat" &&
-                     !has_tag(op, at::Tag::pointwise) && !has_tag(op, at::Tag::reduction);
+                     !op.handle.hasTag(at::Tag::pointwise) && !op.handle.hasTag(at::Tag::reduction);
   TORCH_CHECK(!exact || from == to, "Expected out tensor to have dtype ",
               c10::scalarTypeToTypeMeta(from), ", but got ", c10::scalarTypeToTypeMeta(to),
               " instead");
@@ -403,6 +388,12 @@ class CallLowering {
 };
 
 }  // namespace
+
+c10::DimVector dense_strides_of(const at::Tensor& t) {
+  return t.is_non_overlapping_and_dense()
+             ? c10::DimVector(t.strides())
+             : c10::DimVector(at::infer_dense_strides(t.sizes(), t.strides()));
+}
 
 bool swallowed_by_metadata(const Op& op) {
   return metadata_of && op.form == Op::Form::kOut && op.base == metadata_of->base;

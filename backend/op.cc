@@ -50,10 +50,6 @@ bool passed_to_rule(const ArgSpec& s) {
   return s.kind != Kind::kIgnored && s.kind != Kind::kGenerator && !s.out;
 }
 
-std::string full_name(const c10::OperatorName& n) {
-  return n.overload_name.empty() ? n.name : n.name + "." + n.overload_name;
-}
-
 std::string base_name(const c10::OperatorName& n) {
   std::string base = n.name;
   if (base.size() > 2 && base.back() == '_' && base[base.size() - 2] != '_') base.pop_back();
@@ -126,7 +122,7 @@ int aliased_argument(const c10::Argument& returned, const c10::FunctionSchema& s
 Op::Op(const c10::OperatorHandle& h, const tpu::lower::Rule* r, Form f,
        std::optional<c10::OperatorHandle> functional)
     : handle(h),
-      name(full_name(h.operator_name())),
+      name(c10::toString(h.operator_name())),
       base(base_name(h.operator_name())),
       name_hash(tpu::hash_bytes(name).low),
       rule(r),

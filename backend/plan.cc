@@ -99,18 +99,16 @@ void compile_into(Plan& plan, Recording& recording, const OpCall& call, const Va
                                                         .detail = describe_arguments(call)}));
 }
 
-// Run-time starts for the views of `dynamic` tensors, as values per tensor.
-std::vector<Values> position_operands(Plan& plan, Recording& recording, const OpCall& call,
-                                      const DynamicTensors& dynamic) {
+// Run-time starts for moving views, as values per tensor; numbers their slots.
+std::vector<Values> position_operands(Moving& moving, Recording& recording, const OpCall& call) {
   std::vector<Values> starts(call.tensors.size());
   int slot = static_cast<int>(call.numbers.size());
-  for (const int n : dynamic) {
-    const auto i = static_cast<size_t>(n);
-    Plan::Position position{n, slot, recording.form_of(*call.tensors[i].tensor)};
-    for (size_t axis = 0; axis < position.form.starts.size(); ++axis) {
-      starts[i].push_back(recording.graph.scalar(slot++, tpu::ir::DType::kS32));
+  for (Plan::Position& p : moving) {
+    p.first_slot = slot;
+    for (size_t axis = 0; axis < p.form.starts.size(); ++axis) {
+      starts[static_cast<size_t>(p.tensor)].push_back(
+          recording.graph.scalar(slot++, tpu::ir::DType::kS32));
     }
-    plan.positions.push_back(std::move(position));
   }
   return starts;
 }
@@ -143,8 +141,7 @@ std::unique_ptr<Plan> plan_of_recording(Recording& recording, const OpCall& call
   return plan;
 }
 
-std::unique_ptr<Plan> build_plan(const OpCall& call, const tpu::Hash128& key,
-                                 const DynamicTensors& dynamic) {
+std::unique_ptr<Plan> build_plan(const OpCall& call, const tpu::Hash128& key, Moving moving) {
   auto plan = std::make_unique<Plan>();
   Recording recording(call.op.name, call.device);
   for (size_t i = 0; i < call.tensors.size(); ++i) {
@@ -152,7 +149,8 @@ std::unique_ptr<Plan> build_plan(const OpCall& call, const tpu::Hash128& key,
       recording.pin(call.tensors[i], static_cast<int>(i));
     }
   }
-  const std::vector<Values> starts = position_operands(*plan, recording, call, dynamic);
+  const std::vector<Values> starts = position_operands(moving, recording, call);
+  plan->positions = std::move(moving);
   Lowered lowered = lower_call(recording, call, {.starts = &starts});
 
   // out= tensors take their shape now, so that their cells are seen as they will be written.

@@ -32,12 +32,11 @@ struct Plan {
   tpu::exec::ProgramRef program;  // null if there is nothing to compute
 };
 
-// The positions of views become operands for these tensors of the call.
-using DynamicTensors = std::vector<int>;
+// The views of a call whose positions become operands; first_slot is set by build_plan().
+using Moving = std::vector<Plan::Position>;
 
 // Lowers, compiles (or finds on disk) and describes the call. Throws for bad input.
-std::unique_ptr<Plan> build_plan(const OpCall& call, const tpu::Hash128& key,
-                                 const DynamicTensors& dynamic);
+std::unique_ptr<Plan> build_plan(const OpCall& call, const tpu::Hash128& key, Moving moving);
 
 // A fresh result's value laid out as its strides say.
 tpu::ir::Value in_memory_order(tpu::ir::Value value, const ResultSpec& spec);
@@ -57,6 +56,9 @@ Tensors launch(const Plan& plan, const OpCall& call);
 
 // Launches of this process so far.
 uint64_t launch_count();
+
+// An unwritten tensor as described; undefined where the spec is.
+at::Tensor make_result(const ResultSpec& spec, c10::DeviceIndex device);
 
 // Gives an out= tensor the shape of its result, with PyTorch's warning where it was not empty.
 void resize_out(const at::Tensor& out, const ResultSpec& spec);

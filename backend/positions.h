@@ -17,20 +17,21 @@ class PositionHistory {
  public:
   static PositionHistory& instance();
 
-  // The tensors of this call (not seen before with these offsets) whose positions should be
-  // operands; empty: none.
-  DynamicTensors dynamic_tensors(const OpCall& call);
+  // The views of this call (not seen before with these offsets) whose positions should be operands;
+  // empty: none.
+  Moving moving_views(const OpCall& call);
 
   // The key of the program with those positions as operands.
-  static tpu::Hash128 key(const OpCall& call, const DynamicTensors& dynamic);
+  static tpu::Hash128 key(const OpCall& call, const Moving& moving);
 
  private:
   using Offsets = std::vector<int64_t>;
-  struct History {
-    std::vector<Offsets> seen;  // distinct, in order of appearance
-  };
-  std::mutex mutex_;  // guards histories_
-  std::unordered_map<tpu::Hash128, History, tpu::Hash128Hasher> histories_;
+  // Numbers of the tensors whose offsets have changed enough; remembers this call's.
+  std::vector<int> changing_tensors(const OpCall& call);
+
+  std::mutex mutex_;  // guards seen_
+  // Distinct offsets by key without them, in order of appearance.
+  std::unordered_map<tpu::Hash128, std::vector<Offsets>, tpu::Hash128Hasher> seen_;
 };
 
 }  // namespace torch_tpu

@@ -19,7 +19,15 @@ Value through_flags(const at::Tensor& t, Value v) {
   return t.is_neg() ? tpu::hlo::neg(v) : v;
 }
 
+int64_t elements_of_storage(const at::Tensor& t) {
+  return static_cast<int64_t>(t.storage().nbytes() / t.itemsize());
+}
+
 }  // namespace
+
+bool fills_storage(const at::Tensor& t) {
+  return t.storage_offset() == 0 && t.numel() == elements_of_storage(t);
+}
 
 tpu::lower::ViewMap view_map_of(const at::Tensor& t) {
   return {dtype_of(t.scalar_type()), dims_of(t.sizes()), dims_of(t.strides()), t.storage_offset()};
@@ -28,15 +36,14 @@ tpu::lower::ViewMap view_map_of(const at::Tensor& t) {
 Type assumed_type(const at::Tensor& t) {
   const tpu::ir::DType dtype = dtype_of(t.scalar_type());
   const tpu::lower::ViewMap map = view_map_of(t);
-  const auto elements = static_cast<int64_t>(t.storage().nbytes() / t.itemsize());
-  if (t.storage_offset() == 0 && t.numel() == elements) {
+  if (fills_storage(t)) {
     if (const auto order = tpu::lower::memory_order(map)) {
       Type type{dtype, {}};
       for (const int64_t axis : *order) type.dims.push_back(t.size(axis));
       return type;
     }
   }
-  return {dtype, {elements}};
+  return {dtype, {elements_of_storage(t)}};
 }
 
 tpu::ir::Target target_of(c10::DeviceIndex index) {
@@ -62,7 +69,7 @@ void Recording::pin_placeholder(const TensorArg& argument, int tensor, Cell& pla
   if (!fresh) return;
   Cell& cell = *argument.cell;
   const Value v = graph.parameter(cell.array ? cell.array->type() : assumed_type(*argument.tensor));
-  pinned_.push_back({&cell, tensor, static_cast<int>(pinned_.size()), v, v});
+  pinned_.push_back({&cell, tensor, v, v});
 }
 
 Value Recording::value_of(const at::Tensor& t, Cell& cell) {
@@ -70,10 +77,6 @@ Value Recording::value_of(const at::Tensor& t, Cell& cell) {
   if (cell.recording == this) return *cell.value;
   if (cell.array) throw RecordingAbandoned("a tensor from outside of the recorded call is read");
   return tpu::hlo::full(graph, assumed_type(t), false);
-}
-
-tpu::lower::ViewForm Recording::form_of(const at::Tensor& t) {
-  return tpu::lower::decode_view(value_of(t, Cell::of(t)).type(), view_map_of(t));
 }
 
 Value Recording::read(const at::Tensor& t, const Values& starts) {
@@ -90,9 +93,7 @@ void Recording::write(const at::Tensor& t, Value value, const Values& starts) {
   const bool pinned = it != index_.end();
   const bool known = pinned || cell.recording == this;
   Value array = value;
-  if (!known && t.storage_offset() == 0 &&
-      t.numel() == static_cast<int64_t>(t.storage().nbytes() / t.itemsize()) &&
-      tpu::lower::memory_order(map)) {
+  if (!known && fills_storage(t) && tpu::lower::memory_order(map)) {
     array = tpu::lower::to_memory(value, map, t.numel());
   } else {
     const Value old = value_of(t, cell);

@@ -55,13 +55,9 @@ class Recording {
   // Gives the tensor a new value through its view, converted to its dtype.
   void write(const at::Tensor& t, tpu::ir::Value value, const tpu::ir::Values& starts = {});
 
-  // How the tensor's view is cut out of its cell's array.
-  tpu::lower::ViewForm form_of(const at::Tensor& t);
-
   struct Pinned {
     Cell* cell;  // the argument's
     int tensor;  // first argument tensor with this cell
-    int parameter;
     tpu::ir::Value initial;
     tpu::ir::Value current;
   };
@@ -75,6 +71,8 @@ class Recording {
 };
 
 tpu::lower::ViewMap view_map_of(const at::Tensor& t);
+// Whether the tensor starts its storage and has as many elements.
+bool fills_storage(const at::Tensor& t);
 // The type of the array an unwritten cell would get if read through this tensor.
 tpu::ir::Type assumed_type(const at::Tensor& t);
 tpu::ir::Target target_of(c10::DeviceIndex device);

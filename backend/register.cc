@@ -11,23 +11,8 @@ namespace {
 using c10::DispatchKey;
 using c10::OperatorHandle;
 
-// Typed kernels elsewhere in this folder.
-const std::unordered_set<std::string>& typed_kernels() {
-  static const auto* names =
-      new std::unordered_set<std::string>{"aten::copy_", "aten::resize_", "aten::set_",
-                                          "aten::_copy_from", "aten::_local_scalar_dense"};
-  return *names;
-}
-
-std::string full_name(const OperatorHandle& h) {
-  const auto& n = h.operator_name();
-  return n.overload_name.empty() ? n.name : n.name + "." + n.overload_name;
-}
-
-bool has_tag(const OperatorHandle& h, at::Tag tag) {
-  const auto tags = h.getTags();
-  return std::find(tags.begin(), tags.end(), tag) != tags.end();
-}
+// Typed kernels elsewhere in this folder that a rule's group would otherwise cover.
+bool has_typed_kernel(const std::string& name) { return name == "aten::copy_"; }
 
 bool is_implicit_composite(const OperatorHandle& h) {
   return h.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
@@ -142,8 +127,8 @@ class Registrar {
  private:
   void implement(const OperatorHandle& h, const tpu::lower::Rule& rule, Op::Form form,
                  std::optional<OperatorHandle> functional) {
-    const std::string name = full_name(h);
-    if (typed_kernels().contains(name) || has_tag(h, at::Tag::inplace_view)) return;
+    const std::string name = c10::toString(h.operator_name());
+    if (has_typed_kernel(name) || h.hasTag(at::Tag::inplace_view)) return;
     // A kernel on such an op would cut the gradient: its formula is in the composite.
     if (is_implicit_composite(h)) {
       TORCH_CHECK(form != Op::Form::kFunctional && form != Op::Form::kMutating,

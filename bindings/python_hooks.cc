@@ -48,10 +48,7 @@ bool run_decomposition(const c10::OperatorHandle& op, torch::jit::Stack& stack) 
   const py::gil_scoped_acquire gil;
   static const auto* lookup =
       new py::object(py::module_::import("torch_tpu._decompositions").attr("lookup"));
-  const auto& name = op.operator_name();
-  const std::string full =
-      name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-  const py::object function = (*lookup)(full);
+  const py::object function = (*lookup)(c10::toString(op.operator_name()));
   if (function.is_none()) return false;
 
   const auto& schema = op.schema();

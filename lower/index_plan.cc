@@ -70,7 +70,8 @@ void check_mask_dims(const Dims& dims, int64_t axis, Value mask) {
   }
 }
 
-// Flat positions of the trues of `mask` in order, in `capacity` places; unused ones hold numel.
+}  // namespace
+
 Value places_of_true(Value mask, int64_t capacity) {
   const int64_t count = mask.numel();
   const Value flat = hlo::reshape(mask, {count});
@@ -80,7 +81,6 @@ Value places_of_true(Value mask, int64_t capacity) {
   return scatter_rows(unused, slot, hlo::iota_like(slot, 0, DType::kS32), 0, keep_update);
 }
 
-// Per axis of the mask, the coordinates of flat positions; those of numel are out of range in all.
 Values coordinates(Value flat, const Dims& dims) {
   Values result(dims.size(), flat);
   Value rest = flat;
@@ -92,6 +92,8 @@ Values coordinates(Value flat, const Dims& dims) {
   }
   return result;
 }
+
+namespace {
 
 // The known number of trues: the last dimension of the integer indices, else that of the values.
 std::optional<int64_t> known_count(const OptionalValues& indices, Value values, int64_t trailing) {

@@ -44,4 +44,9 @@ struct MaskAt {
 std::optional<MaskAt> lone_mask(const OptionalValues& indices);
 Value put_masked(Value x, const MaskAt& at, Value values, bool accumulate);
 
+// Flat positions s32[capacity] of the trues of `mask` in order; unused places hold numel.
+Value places_of_true(Value mask, int64_t capacity);
+// Per axis of `dims`, the coordinates of flat positions; those of numel are out of range in all.
+Values coordinates(Value flat, const Dims& dims);
+
 }  // namespace tpu::lower

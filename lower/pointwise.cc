@@ -273,40 +273,10 @@ Value where_self(Value condition, Value self, Value other) {
   return hlo::select(wide(condition, DType::kPred), wide(self, t), wide(other, t));
 }
 
-// An element type as C++ spells it.
-std::string_view cpp_type_name(DType t) {
-  switch (t) {
-    case DType::kU8:
-      return "unsigned char";
-    case DType::kS8:
-      return "signed char";
-    case DType::kS16:
-      return "short";
-    case DType::kS32:
-      return "int";
-    case DType::kS64:
-      return "long";
-    case DType::kF16:
-      return "c10::Half";
-    case DType::kBF16:
-      return "c10::BFloat16";
-    case DType::kF32:
-      return "float";
-    case DType::kF64:
-      return "double";
-    case DType::kC64:
-      return "c10::complex<float>";
-    case DType::kC128:
-      return "c10::complex<double>";
-    default:
-      return scalar_type_name(t);
-  }
-}
-
 Value masked_fill(Value self, Value mask, Value value) {
   require(ir::is_bool(mask.dtype()),
           "masked_fill_ only supports boolean masks, but got mask with dtype {}",
-          cpp_type_name(mask.dtype()));
+          cpp_name(mask.dtype()));
   const Dims dims = broadcast_dims(Values{self, mask});
   return hlo::select(hlo::broadcast_to(mask, dims), hlo::broadcast_to(value, dims),
                      hlo::broadcast_to(self, dims));

@@ -47,6 +47,8 @@ std::string_view cpp_name(DType t) {
       return "c10::Half";
     case DType::kBF16:
       return "c10::BFloat16";
+    case DType::kF32:
+      return "float";
     case DType::kF64:
       return "double";
     case DType::kC64:
@@ -54,7 +56,7 @@ std::string_view cpp_name(DType t) {
     case DType::kC128:
       return "c10::complex<double>";
     default:
-      return "float";
+      return scalar_type_name(t);
   }
 }
 

@@ -25,10 +25,10 @@ void Hasher::add(std::string_view text) {
 
 void Hasher::spill(uint64_t word) { spilled_.push_back(word); }
 
-Hash128 Hasher::finish() const {
-  if (spilled_.empty()) return hash_bytes(inline_.data(), size_ * sizeof(uint64_t));
+Hash128 Hasher::finish_first(size_t words) const {
+  if (words <= size_) return hash_bytes(inline_.data(), words * sizeof(uint64_t));
   std::vector<uint64_t> all(inline_.begin(), inline_.begin() + size_);
-  all.insert(all.end(), spilled_.begin(), spilled_.end());
+  all.insert(all.end(), spilled_.begin(), spilled_.begin() + static_cast<int64_t>(words - size_));
   return hash_bytes(all.data(), all.size() * sizeof(uint64_t));
 }
 

@@ -41,7 +41,10 @@ class Hasher {
     add(h.low);
     add(h.high);
   }
-  Hash128 finish() const;
+  Hash128 finish() const { return finish_first(size()); }
+  // The hash of the first `words` words alone.
+  Hash128 finish_first(size_t words) const;
+  size_t size() const { return size_ + spilled_.size(); }
 
  private:
   static constexpr size_t kInline = 120;
