@@ -47,6 +47,7 @@ Bins transposed(const Bins& b, int64_t size) {
 
 std::vector<Bins> all_bins(const Dims& dims, const Dims& out) {
   std::vector<Bins> bins;
+  bins.reserve(out.size());
   const size_t first = dims.size() - out.size();
   for (size_t i = 0; i < out.size(); ++i) {
     bins.push_back(adaptive_bins(static_cast<int64_t>(first + i), dims[first + i], out[i]));

@@ -133,7 +133,8 @@ Value even_points(const Scalar& start, const Scalar& end, int64_t steps, DType c
   const Value i = hlo::iota(graph, {DType::kS64, {steps}}, 0);
   const Value from_end = hlo::full_like(i, steps - 1) - i;
   const Value step = (last - first) / static_cast<double>(steps - 1);
-  return where(i < static_cast<double>(steps / 2), first + step * hlo::convert(i, c),
+  const int64_t half = steps / 2;
+  return where(i < half, first + step * hlo::convert(i, c),
                last - step * hlo::convert(from_end, c));
 }
 
