@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/SequenceNumber.h>
+#include <ATen/ops/empty.h>
+
 #include "backend/convert.h"
 #include "backend/device.h"
 #include "backend/generator.h"
@@ -8,6 +11,28 @@ namespace torch_tpu {
 
 namespace py = pybind11;
 using tpu::exec::Runtime;
+
+namespace {
+
+// A thread of the autograd engine may still be about to drop a backward's last Python objects. If
+// the interpreter ended first, waiting for the GIL would kill the thread, and that the process. A
+// thread comes to another backward only after that.
+void outlast_backwards() {
+  const bool recorded_any = at::sequence_number::peek() > 0;
+  if (!recorded_any || !Runtime::started() || Runtime::in_bad_fork()) return;
+  const at::AutoGradMode recording(true);
+  for (c10::DeviceIndex i = 0; i < device_count(); ++i) {
+    const at::Tensor x = at::empty({0}, tpu_device(i)).set_requires_grad(true);
+    x.view({0}).backward(at::empty({0}, tpu_device(i)));
+  }
+}
+
+void shutdown() {
+  outlast_backwards();
+  Runtime::shutdown();
+}
+
+}  // namespace
 
 void bind_runtime(py::module_& m) {
   m.def("configure",
@@ -29,7 +54,7 @@ void bind_runtime(py::module_& m) {
   m.def("plugin_path", [] { return runtime().plugin_path(); });
   m.def("device_name",
         [](int index) { return translating_errors([&] { return runtime().device_name(index); }); });
-  m.def("shutdown", &Runtime::shutdown, py::call_guard<py::gil_scoped_release>());
+  m.def("shutdown", &shutdown, py::call_guard<py::gil_scoped_release>());
   m.def("current_device", [] { return static_cast<int>(current_device()); });
   m.def("set_device", [](int index) { set_current_device(static_cast<c10::DeviceIndex>(index)); });
   m.def("exchange_device", [](int index) {

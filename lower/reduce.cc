@@ -68,19 +68,18 @@ Value extreme_over(Value x, const Dims& axes) {
 
 template <Over over>
 Value extreme_of_axes(Value self, Dims dim, bool keepdim) {
-  constexpr std::string_view kKernel = over == max_over ? "max_values_cpu" : "min_values_cpu";
-  require_dtype(!ir::is_complex(self.dtype()), kKernel, self.dtype());
+  require_dtype(!ir::is_complex(self.dtype()),
+                over == max_over ? "max_values_cpu" : "min_values_cpu", self.dtype());
   const Dims axes = reduction_axes(dim, self.rank());
   return keep(extreme_over<over>(self, axes), self, axes, keepdim);
 }
 
 template <Over over>
 Value extreme_of_all(Value self) {
-  constexpr std::string_view kName = over == max_over ? "max" : "min";
   require(self.numel() > 0,
           "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
           "reduction dim with the 'dim' argument.",
-          kName);
+          over == max_over ? "max" : "min");
   require_dtype(!ir::is_complex(self.dtype()), over == max_over ? "max_all" : "min_all",
                 self.dtype());
   return extreme_over<over>(self, all_axes(self.rank()));

@@ -75,6 +75,20 @@ def test_exit_with_live_tensors_and_running_work():
     assert done.stderr == ""
 
 
+def test_exit_right_after_a_backward():
+    """The engine's thread still holds Python objects of the graph, and gets no turn before."""
+    done = run_python(
+        """
+        import sys, torch
+        sys.setswitchinterval(1000)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU()).to("tpu")
+        for _ in range(3):
+            model(torch.ones(3, 4, device="tpu")).square().mean().backward()
+        """
+    )
+    assert done.stderr == ""
+
+
 def test_exception_at_exit_is_not_hidden():
     run_python(
         """
