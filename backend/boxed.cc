@@ -137,4 +137,10 @@ void run_op(const Op& op, torch::jit::Stack& stack) {
 
 void clear_plans() { PlanTable::instance().clear(); }
 
+InPlaceOp::InPlaceOp(const std::string& base, const std::string& overload)
+    : op_(c10::Dispatcher::singleton().findSchemaOrThrow((base + "_").c_str(), overload.c_str()),
+          tpu::lower::find_rule(overload.empty() ? base : base + "." + overload),
+          Op::Form::kInplace,
+          c10::Dispatcher::singleton().findSchemaOrThrow(base.c_str(), overload.c_str())) {}
+
 }  // namespace torch_tpu

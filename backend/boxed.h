@@ -22,6 +22,21 @@ void prepare_indices(const Op& op, torch::jit::Stack& stack);
 
 void clear_plans();
 
+// An in-place op that a kernel runs itself, by the rule of its functional form ("aten::copy").
+class InPlaceOp {
+ public:
+  explicit InPlaceOp(const std::string& base, const std::string& overload = "");
+
+  template <class... Args>
+  void operator()(const at::Tensor& self, Args... args) const {
+    torch::jit::Stack stack{self, args...};
+    run_op(op_, stack);
+  }
+
+ private:
+  const Op op_;
+};
+
 class BoxedOp final : public c10::OperatorKernel {
  public:
   explicit BoxedOp(const Op& op) : op_(op) {}

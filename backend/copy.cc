@@ -26,13 +26,8 @@ at::Tensor raw(const at::Tensor& t) {
 
 // Within one device: one program casts, broadcasts and writes through the destination's view.
 void copy_within(const at::Tensor& self, const at::Tensor& source) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
-  static const tpu::lower::Rule* rule = tpu::lower::find_rule("aten::copy");
-  TORCH_INTERNAL_ASSERT(rule, "aten::copy has a rule");
-  static const auto functional = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy", "");
-  static const Op copy(op, rule, Op::Form::kInplace, functional);
-  torch::jit::Stack stack{self, source, false};
-  run_op(copy, stack);
+  static const InPlaceOp copy("aten::copy");
+  copy(self, source, false);
 }
 
 // A dense host tensor in the order in which `like` lies in memory.

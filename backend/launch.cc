@@ -153,6 +153,13 @@ class Bindings {
 
 std::atomic<uint64_t> launches{0};
 
+// A failed check should raise at its line, also when the program is new.
+void wait_for_turn(const Plan& plan, tpu::exec::Device& on) {
+  const WithoutGil released;
+  on.settle();
+  (void)plan.program->wait();
+}
+
 std::string origin_of(const Plan& plan) {
   if (plan.program->layout.checks.empty() || !gil_hooks().python_line) return {};
   return gil_hooks().python_line();
@@ -186,10 +193,11 @@ Tensors launch(const Plan& plan, const OpCall& call) {
   c10::SmallVector<ArrayRef, 4> results(plan.results.size());
   Bindings bindings(plan, call, fresh);
   const std::string origin = origin_of(plan);
+  if (!plan.program->layout.checks.empty() && !plan.program->ready()) wait_for_turn(plan, on);
   {
     const std::lock_guard lock(on.queue_lock());
     bindings.bind(on);
-    tpu::throw_if_error(on.launch({.program = *plan.program,
+    tpu::throw_if_error(on.launch({.program = plan.program,
                                    .arguments = bindings.arguments(),
                                    .words = words,
                                    .donated = bindings.donated(),

@@ -88,15 +88,14 @@ void compile_into(Plan& plan, Recording& recording, const OpCall& call, const Va
   layout.words = graph.words();
   layout.checks = graph.checks();
   plan.random_blocks = graph.random_blocks();
-  const auto module = graph.module(results, layout.aliases, layout.destinations);
-  const WithoutGil released;
+  auto module = graph.module(results, layout.aliases, layout.destinations);
   plan.program =
-      tpu::value_or_throw(runtime().compiler().compile({.op = call.op.name,
-                                                        .module = module,
-                                                        .layout = layout,
-                                                        .options = options_of(call, layout),
-                                                        .reason = reason_of(call),
-                                                        .detail = describe_arguments(call)}));
+      tpu::value_or_throw(runtime().compiler().start({.op = call.op.name,
+                                                      .module = std::move(module),
+                                                      .layout = layout,
+                                                      .options = options_of(call, layout),
+                                                      .reason = reason_of(call),
+                                                      .detail = describe_arguments(call)}));
 }
 
 // Run-time starts for moving views, as values per tensor; numbers their slots.

@@ -12,7 +12,9 @@ using c10::DispatchKey;
 using c10::OperatorHandle;
 
 // Typed kernels elsewhere in this folder that a rule's group would otherwise cover.
-bool has_typed_kernel(const std::string& name) { return name == "aten::copy_"; }
+bool has_typed_kernel(const std::string& name) {
+  return name == "aten::copy_" || name == "aten::fill_.Scalar" || name == "aten::zero_";
+}
 
 bool is_implicit_composite(const OperatorHandle& h) {
   return h.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&

@@ -60,7 +60,7 @@ void execute(const Program& program, std::span<PJRT_Buffer* const> handles,
   const tpu::pjrt::Buffer owned(&client.api(), result);
 }
 
-void launch(Device& device, const Program& program, std::span<Array* const> arguments,
+void launch(Device& device, const ProgramRef& program, std::span<Array* const> arguments,
             std::span<const int32_t> words) {
   ArrayRef result;
   const std::lock_guard guard(device.queue_lock());
@@ -99,10 +99,10 @@ int main(int argc, char** argv) {
   int32_t changing = 0;
   const std::vector<double> ns = nanoseconds({
       [&] { execute(*plain, handles, runtime.client()); },
-      [&] { launch(device, *plain, arguments, {}); },
+      [&] { launch(device, plain, arguments, {}); },
       [&] { execute(*with_words, three, runtime.client()); },
-      [&] { launch(device, *with_words, arguments, repeated); },
-      [&] { launch(device, *with_words, arguments, std::vector<int32_t>{++changing, 9}); },
+      [&] { launch(device, with_words, arguments, repeated); },
+      [&] { launch(device, with_words, arguments, std::vector<int32_t>{++changing, 9}); },
   });
   std::printf("2 arguments, 1 result: PJRT execute %5.0f ns, launch %5.0f ns (+%.0f)\n", ns[0],
               ns[1], ns[1] - ns[0]);

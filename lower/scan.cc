@@ -87,12 +87,12 @@ Value last_hit(Value x, Value best, int64_t axis) {
 
 template <Body best_of>
 Values running_extreme(Value self, int64_t dim) {
-  constexpr bool kMax = best_of == hlo::max;
-  require_dtype(!ir::is_complex(self.dtype()), kMax ? "cummax_cpu" : "cummin_cpu", self.dtype());
+  const bool max = best_of == hlo::max;
+  require_dtype(!ir::is_complex(self.dtype()), max ? "cummax_cpu" : "cummin_cpu", self.dtype());
   const int64_t axis = wrap_axis(dim, self.rank());
   const Value x = at_least_1d(widened(self));
   const Value initial =
-      kMax ? hlo::lowest(x.graph(), x.dtype()) : hlo::highest(x.graph(), x.dtype());
+      max ? hlo::lowest(x.graph(), x.dtype()) : hlo::highest(x.graph(), x.dtype());
   const Value best = running(x, axis, initial, best_of);
   return {hlo::convert(hlo::reshape(best, self.dims()), self.dtype()),
           hlo::convert(hlo::reshape(last_hit(x, best, axis), self.dims()), DType::kS64)};

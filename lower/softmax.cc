@@ -33,10 +33,10 @@ void require_kernel(std::string_view name, Value x, const Dims& axes) {
 
 template <Normalize normalize>
 Value softmax(Value self, int64_t dim, bool half_to_float) {
-  constexpr bool kLog = normalize == log_normalized;
+  const bool log = normalize == log_normalized;
   require(!half_to_float, "softmax with half to float conversion is not supported on CPU");
   const Dims axes = reduction_axis(dim, self.rank());
-  require_kernel(kLog ? "log_softmax" : "softmax", self, axes);
+  require_kernel(log ? "log_softmax" : "softmax", self, axes);
   return computed(self, [&](Value x) { return normalize(x, axes); });
 }
 

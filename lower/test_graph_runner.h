@@ -41,7 +41,7 @@ inline std::vector<Bytes> run(ir::Graph& graph, const ir::Values& results,
   std::vector<exec::ArrayRef> outputs(results.size());
   {
     const std::lock_guard lock(device.queue_lock());
-    throw_if_error(device.launch({.program = *program,
+    throw_if_error(device.launch({.program = program,
                                   .arguments = arguments,
                                   .words = {},
                                   .donated = {},

@@ -85,6 +85,28 @@ def test_scalars_compile_nothing():
     assert torch.tpu.cache_stats()["compiles"] - before <= 1
 
 
+def test_filling_small_tensors_compiles_nothing():
+    before = torch.tpu.cache_stats()["compiles"]
+    for n in (1, 3, 700 + os.getpid() % 91):
+        filled = torch.full((n, 2), 2.5, device="tpu")
+        zeros, ones = torch.zeros(n, 3, device="tpu", dtype=torch.bfloat16), torch.ones_like(filled)
+        assert torch.equal(filled.cpu(), torch.full((n, 2), 2.5))
+        assert not zeros.cpu().any() and ones.cpu().all()
+        filled.zero_()
+        assert not filled.cpu().any()
+    assert torch.tpu.cache_stats()["compiles"] == before
+
+
+def test_a_view_is_filled_alone():
+    x = torch.zeros(4, 5, device="tpu")
+    x[1:3, ::2].fill_(7)
+    x.t()[4].zero_()
+    expected = torch.zeros(4, 5)
+    expected[1:3, ::2] = 7
+    expected[:, 4] = 0
+    assert torch.equal(x.cpu(), expected)
+
+
 def test_events_and_explanation():
     torch.tpu._clear_cache()
     shape = 5 + os.getpid() % 991

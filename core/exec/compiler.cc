@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/exec/compiler.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <deque>
-#include <future>
 #include <mutex>
 #include <unordered_map>
 
 #include "core/cache/lru.h"
+#include "core/exec/compile_pool.h"
 #include "core/exec/environment.h"
 #include "core/exec/fork_guard.h"
 #include "core/exec/option_filter.h"
@@ -75,6 +76,11 @@ void check_layout(const ir::Graph::Module& module, const ProgramLayout& layout) 
 struct Facts {
   uint64_t temp_bytes = 0;
   uint64_t may_fail = 0;
+
+  void give(Program& program) const {
+    program.temp_bytes = temp_bytes;
+    program.may_fail = may_fail != 0;
+  }
 };
 
 Facts learn_facts(const std::string& text, const pjrt::Executable& executable) {
@@ -106,13 +112,14 @@ struct Compiler::Impl {
   const Hash128 environment;
   OptionFilter filter;
 
-  using Outcome = Result<ProgramRef>;
-  std::mutex lock;  // guards all below; not held while compiling, loading or storing
+  std::mutex lock;  // guards all below but the pool; not held while compiling, loading or storing
   cache::Lru<Hash128, ProgramRef, Hash128Hasher> programs{kProgramCacheBytes};
   cache::Lru<Hash128, std::string, Hash128Hasher> records{kRecordCacheBytes};
-  std::unordered_map<Hash128, std::shared_future<Outcome>, Hash128Hasher> running;
+  std::unordered_map<Hash128, ProgramRef, Hash128Hasher> running;
   CacheStats stats;
   std::deque<CompileEvent> events;
+  std::atomic<bool> abandoned = false;
+  CompilePool pool;  // the last member: its threads use the others
 
   Impl(pjrt::Client& client, cache::Store& store)
       : client(client),
@@ -130,40 +137,38 @@ struct Compiler::Impl {
     return *found;
   }
 
-  ProgramRef keep(ProgramRef program, size_t bytes) {
-    const std::lock_guard guard(lock);
-    programs.put(program->identity, program, bytes + kProgramOverhead);
-    return program;
+  // A forked child has no threads that would finish anything.
+  void await_running() {
+    if (!out_of_service()) pool.wait_idle();
   }
-
-  ProgramRef make(pjrt::Executable executable, ProgramLayout layout, const Hash128& identity,
-                  const Facts& facts);
-  ProgramRef on_disk(const Hash128& identity, const ProgramLayout& layout);
-  Outcome build(const Request& request, const Hash128& identity,
-                const pjrt::CompileOptions& options);
+  // The program is complete: from now on it is found in memory.
+  void keep(std::shared_ptr<Program> program, size_t bytes);
+  // Whether the program was on disk. Completes it then.
+  bool load(const std::shared_ptr<Program>& program);
+  void build(const std::shared_ptr<Program>& program, const Request& request,
+             const pjrt::CompileOptions& options);
+  Status compile(const std::shared_ptr<Program>& program, const Request& request,
+                 const pjrt::CompileOptions& options);
   void count_compile(const Request& request, double seconds);
 };
 
-ProgramRef Compiler::Impl::make(pjrt::Executable executable, ProgramLayout layout,
-                                const Hash128& identity, const Facts& facts) {
-  auto program = std::make_shared<Program>();
-  program->executable = std::move(executable);
-  program->layout = std::move(layout);
-  program->identity = identity;
-  program->temp_bytes = facts.temp_bytes;
-  program->may_fail = facts.may_fail;
-  for (const ir::Type& t : program->layout.results) program->result_bytes += t.bytes();
-  return program;
+void Compiler::Impl::keep(std::shared_ptr<Program> program, size_t bytes) {
+  {
+    const std::lock_guard guard(lock);
+    programs.put(program->identity, program, bytes + kProgramOverhead);
+    running.erase(program->identity);
+  }
+  program->finish({});
 }
 
-ProgramRef Compiler::Impl::on_disk(const Hash128& identity, const ProgramLayout& layout) {
-  const Hash128 key = tagged(machine, identity, "program");
+bool Compiler::Impl::load(const std::shared_ptr<Program>& program) {
+  const Hash128 key = tagged(machine, program->identity, "program");
   auto bytes = store.get(key);
-  if (!bytes || bytes->size() < sizeof(Facts)) return nullptr;
+  if (!bytes || bytes->size() < sizeof(Facts)) return false;
   const Stopwatch watch;
   const Facts facts = unpack(*bytes);
   auto executable = client.deserialize(*bytes);
-  const size_t results = layout.results.size() + !layout.checks.empty();
+  const size_t results = program->layout.results.size() + !program->layout.checks.empty();
   const auto outputs = executable.ok() ? executable->output_count() : executable.status();
   const bool usable = outputs.ok() && outputs.value() == results;
   {
@@ -177,27 +182,48 @@ ProgramRef Compiler::Impl::on_disk(const Hash128& identity, const ProgramLayout&
   }
   if (!usable) {
     store.remove(key);
-    return nullptr;
+    return false;
   }
-  return keep(make(std::move(executable).value(), layout, identity, facts), bytes->size());
+  program->executable = std::move(executable).value();
+  facts.give(*program);
+  keep(program, bytes->size());
+  return true;
 }
 
-Compiler::Impl::Outcome Compiler::Impl::build(const Request& request, const Hash128& identity,
-                                              const pjrt::CompileOptions& options) {
-  if (ProgramRef stored = on_disk(identity, request.layout)) return stored;
+Status Compiler::Impl::compile(const std::shared_ptr<Program>& program, const Request& request,
+                               const pjrt::CompileOptions& options) {
   const Stopwatch watch;
   auto executable = filter.compile(request.module.text, options);
   if (!executable.ok()) {
     return executable.status().with_context(fmt::format("compiling {}", request.op));
   }
   count_compile(request, watch.seconds());
-  const Facts facts = learn_facts(request.module.text, executable.value());
-  const auto serialized = executable->serialize();  // not every plugin can
+  program->executable = std::move(executable).value();
+  const Facts facts = learn_facts(request.module.text, program->executable);
+  facts.give(*program);
+  keep(program, request.module.text.size());
+  const auto serialized = program->executable.serialize();  // not every plugin can
   if (serialized.ok()) {
-    store.put(tagged(machine, identity, "program"), pack(facts, serialized.value()));
+    store.put(tagged(machine, program->identity, "program"), pack(facts, serialized.value()));
   }
-  return keep(make(std::move(executable).value(), request.layout, identity, facts),
-              serialized.ok() ? serialized->size() : request.module.text.size());
+  return {};
+}
+
+void Compiler::Impl::build(const std::shared_ptr<Program>& program, const Request& request,
+                           const pjrt::CompileOptions& options) {
+  Status failure(Code::kCancelled, "the process ends");
+  try {
+    if (!abandoned && load(program)) return;
+    if (!abandoned) failure = compile(program, request, options);
+  } catch (const std::exception& e) {
+    failure = {Code::kInternal, fmt::format("compiling {}: {}", request.op, e.what())};
+  }
+  if (failure.ok() || program->ready()) return;
+  {
+    const std::lock_guard guard(lock);
+    running.erase(program->identity);
+  }
+  program->finish(std::move(failure));
 }
 
 void Compiler::Impl::count_compile(const Request& request, double seconds) {
@@ -212,47 +238,38 @@ Compiler::Compiler(pjrt::Client& client, cache::Store& store)
     : impl_(std::make_unique<Impl>(client, store)) {}
 Compiler::~Compiler() = default;
 
-Result<ProgramRef> Compiler::compile(Request request) {
+Result<ProgramRef> Compiler::start(Request request) {
   if (out_of_service()) return out_of_service_status();
   check_layout(request.module, request.layout);
   const auto options = compile_options(request.options, impl_->cpu, request.module.text);
   const Hash128 identity =
       program_identity(impl_->machine, request.module.text, options, request.layout);
   if (ProgramRef found = impl_->in_memory(identity)) return found;
-
-  std::promise<Impl::Outcome> promise;
-  std::shared_future<Impl::Outcome> other;
+  std::shared_ptr<Program> program;
   {
     const std::lock_guard guard(impl_->lock);
     const auto [it, inserted] = impl_->running.try_emplace(identity);
-    if (inserted) {
-      it->second = promise.get_future().share();
-    } else {
-      other = it->second;
-    }
+    if (!inserted) return it->second;
+    program = std::make_shared<Program>(identity, std::move(request.layout));
+    it->second = program;
   }
-  if (other.valid()) return other.get();
+  impl_->pool.add([impl = impl_.get(), program, request = std::move(request), options] {
+    impl->build(program, request, options);
+  });
+  return ProgramRef(program);
+}
 
-  Impl::Outcome outcome = Status(Code::kInternal, "compilation ended by an exception");
-  const auto finish = [&] {
-    const std::lock_guard guard(impl_->lock);
-    impl_->running.erase(identity);
-    promise.set_value(outcome);
-  };
-  try {
-    outcome = impl_->build(request, identity, options);
-  } catch (...) {
-    finish();
-    throw;
-  }
-  finish();
-  return outcome;
+Result<ProgramRef> Compiler::compile(Request request) {
+  auto started = start(std::move(request));
+  if (started.ok()) TPU_RETURN_IF_ERROR(started.value()->wait());
+  return started;
 }
 
 ProgramRef Compiler::find(const Hash128& identity, const ProgramLayout& layout) {
   if (out_of_service()) return nullptr;
   if (ProgramRef found = impl_->in_memory(identity)) return found;
-  return impl_->on_disk(identity, layout);
+  const auto program = std::make_shared<Program>(identity, layout);
+  return impl_->load(program) ? program : nullptr;
 }
 
 std::optional<std::string> Compiler::find_record(const Hash128& key) {
@@ -281,6 +298,7 @@ void Compiler::store_record(const Hash128& key, std::string_view bytes) {
 const Hash128& Compiler::environment() const { return impl_->environment; }
 
 CacheStats Compiler::stats() const {
+  impl_->await_running();
   const cache::StoreStats disk = impl_->store.stats();
   const std::lock_guard guard(impl_->lock);
   CacheStats stats = impl_->stats;
@@ -290,11 +308,18 @@ CacheStats Compiler::stats() const {
 }
 
 std::vector<CompileEvent> Compiler::events() const {
+  impl_->await_running();
   const std::lock_guard guard(impl_->lock);
   return {impl_->events.begin(), impl_->events.end()};
 }
 
+void Compiler::abandon() {
+  impl_->abandoned = true;
+  impl_->await_running();
+}
+
 void Compiler::clear_memory() {
+  impl_->await_running();
   const std::lock_guard guard(impl_->lock);
   impl_->programs.clear();
   impl_->records.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From StableHLO text to a Program, through memory and disk. Thread-safe; concurrent requests for
-// one program compile once. Blocks while compiling; holds no lock of the device meanwhile.
+// one program compile once, on a pool of threads.
 #pragma once
 
 #include <map>
@@ -39,12 +39,15 @@ class Compiler {
 
   struct Request {
     std::string op;  // for messages and events
-    const ir::Graph::Module& module;
+    ir::Graph::Module module;
     ProgramLayout layout;
     OptionSet options = OptionSet::kFast;
     CompileReason reason = CompileReason::kNewOp;
     std::string detail;
   };
+  // Returns at once; the program, or why there is none, is there when it is ready().
+  Result<ProgramRef> start(Request request);
+  // The same, but waits.
   Result<ProgramRef> compile(Request request);
 
   // The program stored under `identity`, from memory or disk; null if there is none.
@@ -59,9 +62,13 @@ class Compiler {
   // build id of this library, CPU model, features and visible cores.
   const Hash128& environment() const;
 
+  // These wait for what is being compiled.
   CacheStats stats() const;
   std::vector<CompileEvent> events() const;  // the latest, at most 1,000
   void clear_memory();                       // programs in use stay alive with their users
+
+  // For the end of the process: what is not being compiled yet never will be.
+  void abandon();
 
  private:
   struct Impl;

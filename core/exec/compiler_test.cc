@@ -58,6 +58,7 @@ TEST_F(CompilerTest, SecondCompilerCompilesNothing) {
   cache::Store store(directory_);
   Compiler first(client_, store);
   const Hash128 identity = first.compile(request()).value()->identity;
+  EXPECT_EQ(first.stats().compiles, 1U) << "and is stored by then";
 
   cache::Store reopened(directory_);
   Compiler second(client_, reopened);
@@ -199,7 +200,7 @@ TEST_F(CompilerTest, TemporaryMemoryIsKnownAfterLoading) {
 
 TEST(OptionSets, FollowTheEnvironment) {
   const auto fast = compile_options(OptionSet::kFast, true, "");
-  EXPECT_EQ(fast.overrides.size(), 5U);
+  EXPECT_EQ(fast.overrides.size(), 6U);
   EXPECT_EQ(compile_options(OptionSet::kFused, true, "").overrides.size(), 3U);
   EXPECT_TRUE(compile_options(OptionSet::kFast, false, "").overrides.empty());
   EXPECT_TRUE(compile_options(OptionSet::kFast, true, "sdy.mesh").shardy);

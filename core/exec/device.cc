@@ -52,15 +52,38 @@ Array::Array(Device& device, ir::Type type, pjrt::Buffer buffer)
   device_.impl_->ledger.add(*this);
 }
 
+Array::Array(Device& device, ir::Type type)
+    : device_(device), type_(std::move(type)), bytes_(type_.bytes()), promised_(true) {}
+
 Array::~Array() {
   if (buffer_ && !pjrt::handles_abandoned.load(std::memory_order_relaxed)) {
     device_.impl_->ledger.remove(*this);
   }
 }
 
-void Array::empty() {
+void Array::empty() { (void)take(); }
+
+pjrt::Buffer Array::take() {
   device_.impl_->ledger.remove(*this);
-  buffer_.reset();
+  return std::move(buffer_);
+}
+
+void Array::keep_promise(pjrt::Buffer buffer) {
+  TPU_CHECK(promised() && buffer, "a promise is kept once, with a value");
+  buffer_ = std::move(buffer);
+  device_.impl_->ledger.add(*this);
+  promised_.store(false, std::memory_order_release);
+}
+
+void Array::break_promise(const Status& failure) {
+  failure_ = std::make_unique<const Status>(failure);
+  promised_.store(false, std::memory_order_release);
+}
+
+Status Array::missing() const {
+  if (failure_) return *failure_;
+  return {Code::kFailedPrecondition,
+          fmt::format("the value of {} was donated to a launch", type_.str())};
 }
 
 Device::Device(Runtime& runtime, int index) : impl_(std::make_unique<Impl>(runtime, index)) {}
@@ -79,10 +102,8 @@ Result<ArrayRef> Device::upload(const void* data, const ir::Type& type) {
 
 Status Device::download(const Array& array, void* data) {
   if (out_of_service()) return out_of_service_status();
-  if (!array.buffer()) {
-    return {Code::kFailedPrecondition,
-            fmt::format("the value of {} was donated to a launch", array.type().str())};
-  }
+  if (array.promised()) settle();
+  if (!array.buffer()) return array.missing();
   if (!impl_->host_readable) {
     auto copied = array.buffer().to_host(data, array.bytes());
     return copied.ok() ? copied->await() : copied.status();
@@ -97,6 +118,7 @@ Status Device::download(const Array& array, void* data) {
 
 Result<ArrayRef> Device::copy_from(const Array& source) {
   if (out_of_service()) return out_of_service_status();
+  if (source.promised()) source.device().settle();
   TPU_RETURN_IF_ERROR(impl_->ledger.admit(source.bytes()));
   if (impl_->host_readable && source.bytes() > 0 && source.buffer()) {
     TPU_RETURN_IF_ERROR(source.buffer().await());
@@ -116,6 +138,7 @@ Result<ArrayRef> Device::copy_from(const Array& source) {
 
 Status Device::synchronize() {
   if (out_of_service()) return out_of_service_status();
+  settle();
   impl_->flights.wait(impl_->flights.last());
   TPU_RETURN_IF_ERROR(impl_->flights.take_error());
   raise_failed_checks();
@@ -124,18 +147,29 @@ Status Device::synchronize() {
 
 void Device::raise_failed_checks() {
   throw_if_error(out_of_service() ? out_of_service_status() : Status());
+  settle();
   impl_->checks.raise_first();
 }
 
 void Device::raise_known_failures() { impl_->checks.raise_first_ready(); }
 
-bool Device::idle() const { return impl_->flights.finished(impl_->flights.last()); }
+bool Device::idle() {
+  {
+    const std::lock_guard guard(queue_lock_);
+    if (!run_postponed()) return false;
+  }
+  return impl_->flights.finished(impl_->flights.last());
+}
 
 Device::Ticket Device::mark() {
+  settle();
   return std::make_shared<const Flights::Point>(impl_->flights, impl_->flights.last());
 }
 
-MemoryStats Device::memory() const { return impl_->ledger.stats(); }
+MemoryStats Device::memory() {
+  settle();
+  return impl_->ledger.stats();
+}
 void Device::reset_peak_memory() { impl_->ledger.reset_peak(); }
 void Device::reset_accumulated_memory() { impl_->ledger.reset_accumulated(); }
 void Device::set_memory_limit(size_t bytes) { impl_->ledger.set_limit(bytes); }

@@ -17,6 +17,7 @@
 namespace tpu::exec {
 
 class Runtime;
+struct Postponed;
 
 struct MemoryStats {
   size_t live_bytes = 0;  // held by arrays
@@ -32,7 +33,7 @@ struct MemoryStats {
 };
 
 struct Launch {
-  const Program& program;
+  const ProgramRef& program;
   std::span<Array* const> arguments;  // one per layout.arrays
   std::span<const int32_t> words;     // layout.words of them
   std::span<const int> donated;       // argument indices to donate, each in layout.aliases
@@ -49,11 +50,16 @@ class Device {
   Runtime& runtime() const;
   std::mutex& queue_lock() { return queue_lock_; }
 
-  // Enqueues and returns; results become ready in launch order. On failure nothing was consumed.
+  // Enqueues and returns; results become ready in launch order. On failure nothing was consumed. If
+  // the program is still being compiled, or an earlier one is, the launch is postponed: its results
+  // are promised, and should it fail then, whatever it was to overwrite keeps its old value.
   // kInvalidArgument if an argument's type is not the parameter's; kResourceExhausted if it would
   // pass the memory limit, naming the largest live arrays; kFailedPrecondition if an argument was
   // donated before. Donated arrays are empty afterwards. Caller holds queue_lock().
   Status launch(const Launch& launch, std::span<ArrayRef> results);
+
+  // Waits for what is being compiled, until no launch is postponed. Not under queue_lock().
+  void settle();
 
   // Copies from the host before returning. `data` is dense, row-major.
   Result<ArrayRef> upload(const void* data, const ir::Type& type);
@@ -70,14 +76,14 @@ class Device {
   void raise_failed_checks();
   // The same without waiting: only for launches known to have finished.
   void raise_known_failures();
-  bool idle() const;  // nothing launched is unfinished
+  bool idle();  // nothing launched is unfinished
 
   // A point in the queue: everything launched before mark() is finished when is_ready(). await()
   // blocks until then.
   using Ticket = std::shared_ptr<const Flights::Point>;
   Ticket mark();
 
-  MemoryStats memory() const;
+  MemoryStats memory();
   void reset_peak_memory();
   void reset_accumulated_memory();
   void set_memory_limit(size_t bytes);
@@ -86,6 +92,13 @@ class Device {
  private:
   friend class Array;
   struct Impl;
+  // Those below: caller holds queue_lock().
+  Status run(const Launch& launch, std::span<pjrt::Buffer> results);
+  bool may_postpone(const Program& program);
+  void postpone(const Launch& launch, std::span<ArrayRef> results);
+  void await_turn(const Program& program);
+  bool run_postponed();  // as far as programs are ready; whether none is left
+  void keep_old_values(const Postponed& failed, std::span<pjrt::Buffer> values);
   void keep_checks(const Launch& launch, pjrt::Buffer result, bool finished);
 
   std::unique_ptr<Impl> impl_;

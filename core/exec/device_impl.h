@@ -6,6 +6,7 @@
 #include "core/exec/check_queue.h"
 #include "core/exec/device.h"
 #include "core/exec/ledger.h"
+#include "core/exec/postponed.h"
 #include "core/exec/runtime.h"
 #include "core/exec/word_cache.h"
 
@@ -22,6 +23,8 @@ struct Device::Impl {
   Flights flights;
   CheckQueue checks;
   WordCache words;
+  std::deque<Postponed> postponed;  // under queue_lock()
+  size_t promised_bytes = 0;        // of their results
 
   Impl(Runtime& runtime, int index);
 

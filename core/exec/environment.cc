@@ -4,11 +4,12 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <sched.h>
 #include <sys/stat.h>
 
 #include <fstream>
 #include <map>
+
+#include "core/exec/hardware.h"
 
 namespace tpu::exec {
 namespace {
@@ -19,12 +20,6 @@ void add_file(Hasher& hasher, const std::string& path) {
   hasher.add(static_cast<uint64_t>(info.st_size));
   hasher.add(static_cast<uint64_t>(info.st_mtim.tv_sec));
   hasher.add(static_cast<uint64_t>(info.st_mtim.tv_nsec));
-}
-
-uint64_t visible_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<uint64_t>(CPU_COUNT(&set)) : 0;
 }
 
 // The first value of every property in /proc/cpuinfo that names the model or its features.
@@ -87,7 +82,7 @@ Hash128 machine_identity(const pjrt::Client& client) {
   hasher.add(client.platform_version());
   if (computes_on_host(client)) {
     add_processor(hasher);
-    hasher.add(visible_cores());
+    hasher.add(usable_cores());
   } else if (!client.devices().empty()) {
     hasher.add(client.device_kind(client.devices()[0]));
   }

@@ -54,6 +54,11 @@ void Flights::wait(uint64_t number) {
   }
 }
 
+void Flights::add_failure(Status status) {
+  const std::lock_guard guard(lock_);
+  note(std::move(status));
+}
+
 Status Flights::take_error() {
   const std::lock_guard guard(lock_);
   return std::exchange(error_, Status());

@@ -27,6 +27,8 @@ class Flights {
   bool finished(uint64_t number);
   void wait(uint64_t number);
 
+  // A launch that failed before it could fly.
+  void add_failure(Status status);
   // The error of the first launch that failed since the last call, if any.
   Status take_error();
 

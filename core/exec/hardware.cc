@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/exec/hardware.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,6 +51,12 @@ int tpu_chips_below(const std::string& root) {
 int tpu_chips() {
   static const int chips = tpu_chips_below("/");
   return chips;
+}
+
+size_t usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<size_t>(CPU_COUNT(&set)) : 1;
 }
 
 size_t machine_memory() {

@@ -11,6 +11,8 @@ namespace tpu::exec {
 int tpu_chips();
 // Bytes this process may use: physical memory or the limit of its control group.
 size_t machine_memory();
+// Cores this process may run on.
+size_t usable_cores();
 
 // As tpu_chips(), below another root than "/".
 int tpu_chips_below(const std::string& root);

@@ -19,7 +19,7 @@ Status mismatch(const Launch& launch, std::string what) {
 }
 
 Status check_counts(const Launch& launch, size_t results) {
-  const ProgramLayout& layout = launch.program.layout;
+  const ProgramLayout& layout = launch.program->layout;
   if (launch.arguments.size() == layout.arrays.size() &&
       launch.words.size() == static_cast<size_t>(layout.words) && results == layout.results.size())
       [[likely]] {
@@ -35,7 +35,7 @@ Status check_counts(const Launch& launch, size_t results) {
 // PJRT itself compares byte sizes only and would run f32 code on integers.
 Status check_argument(const Launch& launch, size_t i, const Device& device) {
   const Array& argument = *launch.arguments[i];
-  const ir::Type& expected = launch.program.layout.arrays[i];
+  const ir::Type& expected = launch.program->layout.arrays[i];
   if (argument.type() != expected) [[unlikely]] {
     return mismatch(launch, fmt::format("expected argument {} to be {}, got {}", i, expected.str(),
                                         argument.type().str()));
@@ -44,10 +44,12 @@ Status check_argument(const Launch& launch, size_t i, const Device& device) {
     return mismatch(launch, fmt::format("expected argument {} on device {}, got device {}", i,
                                         device.index(), argument.device().index()));
   }
-  if (!argument.buffer()) [[unlikely]] {
-    return {Code::kFailedPrecondition,
-            fmt::format("{}: argument {} ({}) was donated to an earlier launch", launch.op, i,
-                        expected.str())};
+  return {};
+}
+
+Status check_arguments(const Launch& launch, const Device& device) {
+  for (size_t i = 0; i < launch.arguments.size(); ++i) {
+    TPU_RETURN_IF_ERROR(check_argument(launch, i, device));
   }
   return {};
 }
@@ -60,7 +62,7 @@ class Donation {
 
   Status plan() {
     if (uses_.size() == 0) return {};
-    for (const ir::Graph::Alias& alias : launch_.program.layout.aliases) {
+    for (const ir::Graph::Alias& alias : launch_.program->layout.aliases) {
       uses_[static_cast<size_t>(alias.parameter)] = kMayDonate;
     }
     for (const int i : launch_.donated) {
@@ -84,7 +86,7 @@ class Donation {
  private:
   enum Use : uint8_t { kRead, kMayDonate, kDonate };
   static bool active(const Launch& launch) {
-    return !launch.program.layout.aliases.empty() || !launch.donated.empty();
+    return !launch.program->layout.aliases.empty() || !launch.donated.empty();
   }
 
   const Launch& launch_;
@@ -99,14 +101,17 @@ class Arguments {
  public:
   explicit Arguments(const Launch& launch)
       : launch_(launch),
-        layout_(launch.program.layout),
+        layout_(launch.program->layout),
         handles_(layout_.arrays.size() + (layout_.words > 0) + layout_.destinations.size()),
         destinations_(layout_.destinations.size()) {}
 
-  Status add_arrays(const Device& device) {
+  Status add_arrays() {
     for (size_t i = 0; i < launch_.arguments.size(); ++i) {
-      TPU_RETURN_IF_ERROR(check_argument(launch_, i, device));
-      handles_[next_++] = launch_.arguments[i]->buffer().get();
+      const Array& argument = *launch_.arguments[i];
+      if (!argument.buffer()) [[unlikely]] {
+        return argument.missing().with_context(fmt::format("{}: argument {}", launch_.op, i));
+      }
+      handles_[next_++] = argument.buffer().get();
     }
     return {};
   }
@@ -173,10 +178,30 @@ void note_outcome(const Program& program, bool finished) {
 Status Device::launch(const Launch& launch, std::span<ArrayRef> results) {
   if (out_of_service()) [[unlikely]]
     return out_of_service_status();
-  const Program& program = launch.program;
   TPU_RETURN_IF_ERROR(check_counts(launch, results.size()));
+  TPU_RETURN_IF_ERROR(check_arguments(launch, *this));
+  const bool in_turn = impl_->postponed.empty() || run_postponed();
+  if (!in_turn || !launch.program->ready()) [[unlikely]] {
+    if (may_postpone(*launch.program)) {
+      postpone(launch, results);
+      return {};
+    }
+    await_turn(*launch.program);
+  }
+  InlineArray<pjrt::Buffer, kInlineResults> buffers(results.size());
+  TPU_RETURN_IF_ERROR(run(launch, buffers.span()));
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i] =
+        ArrayRef(new Array(*this, launch.program->layout.results[i], std::move(buffers[i])));
+  }
+  return {};
+}
+
+Status Device::run(const Launch& launch, std::span<pjrt::Buffer> results) {
+  const Program& program = *launch.program;
+  TPU_RETURN_IF_ERROR(program.wait());
   Arguments arguments(launch);
-  TPU_RETURN_IF_ERROR(arguments.add_arrays(*this));
+  TPU_RETURN_IF_ERROR(arguments.add_arrays());
   Donation donation(launch);
   TPU_RETURN_IF_ERROR(donation.plan());
   TPU_RETURN_IF_ERROR(admit(program, donation, impl_->ledger));
@@ -196,10 +221,7 @@ Status Device::launch(const Launch& launch, std::span<ArrayRef> results) {
                                                   .complete = watch ? &complete : nullptr}));
   for (const int i : launch.donated) launch.arguments[static_cast<size_t>(i)]->empty();
   const pjrt::Api& api = impl_->client.api();
-  for (size_t i = 0; i < results.size(); ++i) {
-    results[i] =
-        ArrayRef(new Array(*this, program.layout.results[i], pjrt::Buffer(&api, outputs[i])));
-  }
+  for (size_t i = 0; i < results.size(); ++i) results[i] = pjrt::Buffer(&api, outputs[i]);
   const bool finished = !watch || impl_->flights.add(pjrt::Event(&api, complete));
   if (watch && device_idle) note_outcome(program, finished);
   if (checked) keep_checks(launch, pjrt::Buffer(&api, outputs[results.size()]), finished);
@@ -209,7 +231,7 @@ Status Device::launch(const Launch& launch, std::span<ArrayRef> results) {
 void Device::keep_checks(const Launch& launch, pjrt::Buffer result, bool finished) {
   if (finished && impl_->checks.passed(result)) return;
   impl_->checks.add(
-      {std::move(result), launch.program.layout.checks, std::string(launch.op), launch.origin});
+      {std::move(result), launch.program->layout.checks, std::string(launch.op), launch.origin});
 }
 
 }  // namespace tpu::exec

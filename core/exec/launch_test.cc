@@ -113,7 +113,7 @@ TEST(Donation, EmptiesTheArrayAndReusesItsMemory) {
   const auto again = launch(program, {a, b});
   EXPECT_EQ(again.status().code(), Code::kFailedPrecondition);
   EXPECT_EQ(again.status().message(),
-            "aten::test: argument 0 (f32[8]) was donated to an earlier launch");
+            "aten::test: argument 0: the value of f32[8] was donated to a launch");
   float host[8];
   EXPECT_EQ(test_device().download(*a, host).code(), Code::kFailedPrecondition);
   EXPECT_EQ(test_device().copy_from(*a).status().code(), Code::kFailedPrecondition);

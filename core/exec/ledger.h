@@ -24,10 +24,14 @@ class Ledger {
   // Whether `bytes` more fit into the limit; if not at once, the pool's free blocks are given up.
   // kResourceExhausted with PyTorch's text, naming the largest arrays.
   Status admit(size_t bytes) {
-    const size_t used = live_bytes_.load(std::memory_order_relaxed) + pool_.free_bytes();
-    if (used + bytes <= limit_bytes_.load(std::memory_order_relaxed)) [[likely]]
+    if (fits(bytes)) [[likely]]
       return {};
     return admit_tightly(bytes);
+  }
+  // Whether they do without giving up anything.
+  bool fits(size_t bytes) const {
+    const size_t used = live_bytes_.load(std::memory_order_relaxed) + pool_.free_bytes();
+    return used + bytes <= limit_bytes_.load(std::memory_order_relaxed);
   }
 
   MemoryStats stats() const;

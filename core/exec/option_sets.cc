@@ -24,6 +24,7 @@ std::vector<pjrt::OptionOverride> cpu_overrides(OptionSet set) {
   } else if (set == OptionSet::kFast) {
     overrides.push_back({"xla_cpu_use_fusion_emitters", false});
     overrides.push_back({"xla_llvm_disable_expensive_passes", true});
+    overrides.push_back({"xla_cpu_parallel_codegen_split_count", int64_t{1}});
   }
   return overrides;
 }

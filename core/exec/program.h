@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled program and what a launch must know about its parameters and results. Immutable and
-// shared by every thread that launches it, up to a hint that launches leave in it.
+// A program and what a launch must know about its parameters and results. Its compilation may still
+// be running on another thread; from ready() on it is immutable and shared by every thread that
+// launches it, up to a hint that launches leave in it.
 #pragma once
 
 #include <atomic>
@@ -29,16 +30,32 @@ struct ProgramLayout {
   std::vector<ir::Check> checks;
 };
 
-struct Program {
+class Program {
+ public:
+  Program(const Hash128& identity, ProgramLayout layout);
+
+  const Hash128 identity;  // hash of the module text and of all that decides its machine code
+  const ProgramLayout layout;
+  const size_t result_bytes;  // of layout.results
+
+  // Whether compiling has ended, one way or the other.
+  bool ready() const { return ready_.load(std::memory_order_acquire); }
+  // Blocks until then; why there is no executable, or ok.
+  const Status& wait() const;
+  // The compiler's, once: what is below has been written, or cannot be.
+  void finish(Status status);
+
+  // To be read only of a program that is ready, and ok.
   pjrt::Executable executable;
-  ProgramLayout layout;
-  Hash128 identity;  // hash of the module text and of everything that decides its machine code
   size_t temp_bytes = 0;
-  size_t result_bytes = 0;  // of layout.results
-  bool may_fail = false;    // calls into host code, so every launch's outcome must be looked at
+  bool may_fail = false;  // calls into host code, so every launch's outcome must be looked at
   // Launches on an idle device that had finished when they returned: such a program runs on the
   // caller, and asking the plugin for its completion costs a tenth of a small launch.
   mutable std::atomic<uint8_t> finished_at_once = 0;
+
+ private:
+  std::atomic<bool> ready_ = false;
+  Status status_;
 };
 using ProgramRef = std::shared_ptr<const Program>;
 

@@ -185,8 +185,9 @@ void Runtime::shutdown() {
   State& s = state();
   Runtime* runtime = s.instance.load();
   if (runtime == nullptr || out_of_service()) return;
+  // Launches still postponed then fail, unseen.
+  runtime->impl_->compiler->abandon();
   for (const auto& device : runtime->impl_->devices) (void)device->mark()->await();
-  // The client stays: a compilation may still be running in it and cannot be stopped.
   pjrt::abandon_handles();
 }
 

@@ -109,7 +109,7 @@ inline Result<std::vector<ArrayRef>> launch(const ProgramRef& program,
   std::vector<ArrayRef> results(program->layout.results.size());
   Device& device = test_device(more.device);
   const std::lock_guard guard(device.queue_lock());
-  TPU_RETURN_IF_ERROR(device.launch({.program = *program,
+  TPU_RETURN_IF_ERROR(device.launch({.program = program,
                                      .arguments = arguments,
                                      .words = more.words,
                                      .donated = more.donated,
