@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose result is as long as the data says. The device counts, the host waits for that
-// one number, and the program that fills the result is compiled for a bucket of lengths, so that a
-// changing count does not recompile: the result is the front of a longer storage.
+#include "backend/dynamic_shapes.h"
+
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/Resize.h>
 
@@ -9,9 +8,7 @@
 #include "backend/recording.h"
 
 namespace torch_tpu {
-namespace {
 
-// Powers of two up to 4096, then multiples of 4096.
 int64_t bucket(int64_t count) {
   constexpr int64_t kStep = 4096;
   if (count > kStep) return (count + kStep - 1) / kStep * kStep;
@@ -24,6 +21,8 @@ int64_t count_true(const at::Tensor& mask) {
   if (Recording::current()) throw RecordingAbandoned("a recorded call's shape depends on data");
   return mask.sum(at::kLong).item<int64_t>();
 }
+
+namespace {
 
 at::Tensor positions_of_nonzero(const at::Tensor& self) {
   const CleanState clean;
@@ -47,6 +46,7 @@ at::Tensor select_masked(const at::Tensor& self, const at::Tensor& mask) {
   const auto [values, where] = at::expand_outplace(self, on_device);
   const at::Tensor flat = where->reshape({-1});
   const int64_t count = count_true(flat);
+  if (count == 0) return at::empty({0}, values->options());
   const at::Tensor positions = at::nonzero_static(flat, bucket(count), 0).select(1, 0);
   return values->reshape({-1}).index_select(0, positions).narrow(0, 0, count);
 }
@@ -59,11 +59,32 @@ at::Tensor& masked_select_out(const at::Tensor& self, const at::Tensor& mask, at
   return out.copy_(result);
 }
 
+// Position i belongs to the first repeat whose end lies beyond it.
+at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> output_size) {
+  TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      repeats.scalar_type() == at::kLong || repeats.scalar_type() == at::kInt,
+      "\"repeat_interleave_cpu\" not implemented for '", repeats.scalar_type(), "'");
+  if (repeats.size(0) == 0) return at::empty_like(repeats);
+  if (Recording::current()) throw RecordingAbandoned("a recorded call's shape depends on data");
+  const CleanState clean;
+  const at::Tensor ends = repeats.cumsum(0, at::kLong);
+  const at::Tensor facts = at::stack({ends.select(0, -1), repeats.min().to(at::kLong)}).cpu();
+  const int64_t total = facts.const_data_ptr<int64_t>()[0];
+  TORCH_CHECK(facts.const_data_ptr<int64_t>()[1] >= 0, "repeats can not be negative");
+  TORCH_CHECK(!output_size || *output_size == total, "allocated size does not match required size");
+  const at::Tensor positions = at::arange(bucket(total), ends.options());
+  return at::searchsorted(ends, positions, /*out_int32=*/false, /*right=*/true)
+      .narrow(0, 0, total)
+      .to(repeats.scalar_type());
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("nonzero", &positions_of_nonzero);
   m.impl("nonzero.out", &nonzero_out);
+  m.impl("repeat_interleave.Tensor", &repeat_interleave);
   m.impl("masked_select", &select_masked);
   m.impl("masked_select.out", &masked_select_out);
 }

@@ -6,7 +6,7 @@ import warnings
 import pytest
 import torch
 import torch_tpu._C
-from support import run_python, same
+from support import check_error, run_python, same
 from torch_tpu import _decompositions
 
 # Operators that need LAPACK, which no PJRT program has.
@@ -104,7 +104,22 @@ def test_sizes_that_depend_on_values():
         lambda x: torch.unique(x, return_counts=True),
         lambda x: x.masked_select(x > 2),
         lambda x: x.repeat_interleave(x),
+        lambda x: x[:0].masked_select(x[:0] > 0),
         torch.bincount,
         lambda x: torch.where(x > 0),
     ):
         same(function(x.to("tpu")), function(x))
+
+
+def test_repeats_are_counted_on_the_device(no_fallback):
+    repeats = torch.tensor([2, 0, 3])
+    for make in (
+        torch.repeat_interleave,
+        lambda r: torch.repeat_interleave(r[:0]),
+        lambda r: torch.repeat_interleave(r.int(), output_size=5),
+        lambda r: torch.arange(6, device=r.device).view(3, 2).repeat_interleave(r, 0),
+    ):
+        same(make(repeats.to("tpu")), make(repeats))
+    for mistaken in (repeats - 1, repeats[None], repeats.float()):
+        check_error(torch.repeat_interleave, mistaken)
+    check_error(lambda r: torch.repeat_interleave(r, output_size=4), repeats)
