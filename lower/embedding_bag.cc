@@ -199,16 +199,6 @@ Value known_bags(Value indices, Value offsets, Value offset2bag) {
   return offset2bag.numel() == indices.numel() ? offset2bag : bag_numbers(offsets, indices.dim(0));
 }
 
-Value embedding_bag_backward(Value grad, Value indices, Value offsets, Value offset2bag,
-                             Value bag_size, Value maximum_indices, int64_t num_weights,
-                             bool scale_grad_by_freq, int64_t mode, bool sparse,
-                             std::optional<Value> per_sample_weights, int64_t padding_idx) {
-  require(!sparse, "embedding_bag: sparse gradients are not supported on this device");
-  return embedding_bag_dense_backward(grad, indices, known_bags(indices, offsets, offset2bag),
-                                      bag_size, maximum_indices, num_weights, scale_grad_by_freq,
-                                      mode, per_sample_weights, padding_idx);
-}
-
 Value per_sample_weights_backward(Value grad, Value weight, Value indices, Value offsets,
                                   Value offset2bag, int64_t mode, int64_t padding_idx) {
   require(mode == kSum, "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
@@ -227,7 +217,6 @@ Rules embedding_bag_rules() {
   return {
       {"aten::_embedding_bag", embedding_bag, reads},
       {"aten::_embedding_bag_forward_only", embedding_bag_forward_only, reads},
-      {"aten::_embedding_bag_backward", embedding_bag_backward},
       {"aten::_embedding_bag_dense_backward", embedding_bag_dense_backward},
       {"aten::_embedding_bag_per_sample_weights_backward", per_sample_weights_backward},
   };
