@@ -67,6 +67,10 @@ def mlp() -> nn.Module:
     )
 
 
+def small_mlp() -> nn.Module:
+    return nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+
+
 def encoder() -> nn.Module:
     layer = nn.TransformerEncoderLayer(256, 4, 1024, dropout=0.0, batch_first=True)
     return nn.Sequential(
@@ -103,6 +107,7 @@ CASES = [
     Case("gelu, 16M floats", repeated(1, F.gelu, LARGE), limit=1.3),
     Case("sum, 16M floats", repeated(1, torch.sum, LARGE)),
     Case("matmul 1024", repeated(1, lambda a: a @ a, (1024, 1024))),
+    Case("train a small MLP", train(small_mlp, examples(32, 64))),
     Case("train an MLP", train(mlp, examples(128, 784))),
     Case("train an encoder", train(encoder, examples(8, 64, 256))),
     Case("train convolutions", train(convolutions, examples(16, 3, 32, 32))),
