@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <mutex>
 #include <unordered_map>
 
@@ -100,6 +102,14 @@ Facts unpack(std::string& bytes) {
   std::memcpy(&facts, bytes.data(), sizeof(facts));
   bytes.erase(0, sizeof(facts));
   return facts;
+}
+
+// TORCH_TPU_DUMP names a folder for the text of every program that is not in memory.
+void dump(const Compiler::Request& request, const Hash128& identity) {
+  static const char* const folder = std::getenv("TORCH_TPU_DUMP");
+  if (folder == nullptr || *folder == '\0') return;
+  std::ofstream file(fmt::format("{}/{}.mlir", folder, identity.hex()));
+  file << "// " << request.op << "(" << request.detail << ")\n" << request.module.text;
 }
 
 }  // namespace
@@ -253,6 +263,7 @@ Result<ProgramRef> Compiler::start(Request request) {
     program = std::make_shared<Program>(identity, std::move(request.layout));
     it->second = program;
   }
+  dump(request, identity);
   impl_->pool.add([impl = impl_.get(), program, request = std::move(request), options] {
     impl->build(program, request, options);
   });

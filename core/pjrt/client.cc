@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/pjrt/client.h"
 
+#include "core/pjrt/module.h"
+
 namespace tpu::pjrt {
 namespace {
 
@@ -12,18 +14,6 @@ PJRT_NamedValue named_value(const Client::IntOption& option) {
   value.int64_value = option.second;
   value.value_size = 1;
   return value;
-}
-
-// Some compilers abort on an unbounded dimension instead of returning an error.
-bool has_unbounded_dimension(std::string_view module) {
-  for (size_t at = module.find('?'); at != module.npos; at = module.find('?', at + 1)) {
-    const char before = at > 0 ? module[at - 1] : ' ';
-    const char after = at + 1 < module.size() ? module[at + 1] : ' ';
-    if ((before == '<' || before == 'x') && (after == 'x' || after == '>' || after == ',')) {
-      return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -91,20 +81,13 @@ Result<size_t> Client::memory_limit(PJRT_Device* device) const {
 }
 
 Result<Executable> Client::compile(const std::string& module, const CompileOptions& options) const {
-  if (has_unbounded_dimension(module)) {
-    return Status(Code::kInvalidArgument, "the program has a dimension of unknown size");
-  }
-  constexpr std::string_view kFormat = "mlir";
-  auto program = make_args<PJRT_Program>();
-  program.code = const_cast<char*>(module.data());  // the C API reads it only
-  program.code_size = module.size();
-  program.format = kFormat.data();
-  program.format_size = kFormat.size();
+  const auto program = program_of(module);
+  if (!program.ok()) return program.status();
   const std::string option_bytes = options.serialize();
 
   auto args = make_args<PJRT_Client_Compile_Args>();
   args.client = client_;
-  args.program = &program;
+  args.program = &program.value();
   args.compile_options = option_bytes.data();
   args.compile_options_size = option_bytes.size();
   TPU_RETURN_IF_ERROR(api().call<&PJRT_Api::PJRT_Client_Compile>(args));

@@ -4,14 +4,6 @@
 namespace tpu::pjrt {
 namespace {
 
-// The unloaded form of a loaded executable, which answers questions about the program.
-class Description
-    : public Handle<PJRT_Executable, PJRT_Executable_Destroy_Args,
-                    &PJRT_Api::PJRT_Executable_Destroy, &PJRT_Executable_Destroy_Args::executable> {
- public:
-  using Handle::Handle;
-};
-
 Result<Description> describe(const Api& api, PJRT_LoadedExecutable* loaded) {
   auto args = make_args<PJRT_LoadedExecutable_GetExecutable_Args>();
   args.loaded_executable = loaded;
@@ -51,17 +43,20 @@ Result<size_t> Executable::output_count() const {
   return args.num_outputs;
 }
 
-Result<MemoryUse> Executable::memory_use() const {
-  auto description = describe(*api_, raw_);
-  if (!description.ok()) return description.status();
+Result<MemoryUse> Description::memory_use() const {
   auto args = make_args<PJRT_Executable_GetCompiledMemoryStats_Args>();
-  args.executable = description->get();
+  args.executable = raw_;
   TPU_RETURN_IF_ERROR(api_->call<&PJRT_Api::PJRT_Executable_GetCompiledMemoryStats>(args));
   return MemoryUse{.argument_bytes = unsign(args.argument_size_in_bytes),
                    .output_bytes = unsign(args.output_size_in_bytes),
                    .alias_bytes = unsign(args.alias_size_in_bytes),
                    .temp_bytes = unsign(args.temp_size_in_bytes),
                    .code_bytes = unsign(args.generated_code_size_in_bytes)};
+}
+
+Result<MemoryUse> Executable::memory_use() const {
+  auto description = describe(*api_, raw_);
+  return description.ok() ? description->memory_use() : description.status();
 }
 
 Result<std::string> Executable::serialize() const {

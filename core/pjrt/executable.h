@@ -18,6 +18,15 @@ struct MemoryUse {
   size_t code_bytes = 0;
 };
 
+// The form of an executable that answers questions about the program.
+class Description
+    : public Handle<PJRT_Executable, PJRT_Executable_Destroy_Args,
+                    &PJRT_Api::PJRT_Executable_Destroy, &PJRT_Executable_Destroy_Args::executable> {
+ public:
+  using Handle::Handle;
+  Result<MemoryUse> memory_use() const;
+};
+
 class Executable : public Handle<PJRT_LoadedExecutable, PJRT_LoadedExecutable_Destroy_Args,
                                  &PJRT_Api::PJRT_LoadedExecutable_Destroy,
                                  &PJRT_LoadedExecutable_Destroy_Args::executable> {
