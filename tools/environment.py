@@ -27,7 +27,7 @@ _HEADERS = {
     "gtest/gtest.h": "libgtest-dev",
     "benchmark/benchmark.h": "libbenchmark-dev",
 }
-_BUILD_TOOLS = ("cmake", "ninja")
+_BUILD_TOOLS = ("cmake", "ninja", "jaxlib")  # of jaxlib only headers
 
 
 def say(text: str) -> None:
