@@ -4,6 +4,7 @@
 #include <shared_mutex>
 
 #include "backend/convert.h"
+#include "backend/host_lowering.h"
 #include "backend/positions.h"
 
 namespace torch_tpu {
@@ -67,11 +68,13 @@ void return_out_arguments(const Op& op, torch::jit::Stack& stack) {
   for (auto& v : outs) stack.push_back(std::move(v));
 }
 
-// Inside a recording: the op's values join the recorded graph, and nothing runs.
+}  // namespace
+
 void record_op(const Op& op, torch::jit::Stack& stack, Recording& recording) {
   OpCall call(op, stack);
-  if (op.rule->traits.check) op.rule->traits.check(call.numbers);
-  const Lowered lowered = lower_call(recording, call, {.literal_numbers = true});
+  if (op.rule && op.rule->traits.check) op.rule->traits.check(call.numbers);
+  const Lowered lowered = op.rule ? lower_call(recording, call, {.literal_numbers = true})
+                                  : lower_on_host(recording, call);
   for (size_t i = 0; i < lowered.resized.size(); ++i) {
     resize_out(*call.tensors[static_cast<size_t>(lowered.written[i])].tensor, lowered.resized[i]);
   }
@@ -86,8 +89,6 @@ void record_op(const Op& op, torch::jit::Stack& stack, Recording& recording) {
   }
   return_results(call, std::move(fresh));
 }
-
-}  // namespace
 
 void return_results(OpCall& call, Tensors fresh) {
   const auto& returns = call.op.handle.schema().returns();

@@ -10,6 +10,10 @@ namespace torch_tpu {
 // Runs the op on the arguments at the top of the stack and replaces them with its results.
 void run_op(const Op& op, torch::jit::Stack& stack);
 
+// Inside a recording: the op's values join the recorded graph, and nothing runs. Without a rule the
+// op becomes a host call; throws RecordingAbandoned where that cannot be.
+void record_op(const Op& op, torch::jit::Stack& stack, Recording& recording);
+
 // The plan of a call whose key has not been seen: by the rule, or however the caller makes one.
 using PlanMaker = std::function<std::unique_ptr<Plan>()>;
 const Plan& plan_for(const OpCall& call, const PlanMaker& make);

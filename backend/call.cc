@@ -5,6 +5,7 @@
 
 #include "backend/convert.h"
 #include "backend/device.h"
+#include "backend/host_call.h"
 
 namespace torch_tpu {
 namespace {
@@ -62,7 +63,9 @@ tpu::lower::Coefficient::Class class_of(const tpu::lower::Number& n) {
   return d == 1 ? Class::kOne : Class::kOther;
 }
 
-uint64_t program_flags() { return precision.load(std::memory_order_relaxed); }
+uint64_t program_flags() {
+  return precision.load(std::memory_order_relaxed) | uint64_t{host_calls_enabled()} << 8;
+}
 
 void set_matmul_precision(tpu::ir::Precision p) { precision = static_cast<uint8_t>(p); }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dispatch state for calling back into ATen from inside a kernel: no autograd, no autocast, no
-// user modes, no functorch layers. For the length of a scope, on this thread.
+// user modes, no functorch layers; and no `__torch_function__` modes in Python that is called. For
+// the length of a scope, on this thread.
 #pragma once
 
+#include <ATen/PythonTorchFunctionTLS.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 namespace torch_tpu {
@@ -32,6 +34,20 @@ class CleanState {
     return c10::impl::LocalDispatchKeySet(pod);
   }
   c10::impl::LocalDispatchKeySet saved_;
+};
+
+class WithoutTorchFunction {
+ public:
+  WithoutTorchFunction() : saved_(at::impl::PythonTorchFunctionTLS::get_disabled_state()) {
+    at::impl::PythonTorchFunctionTLS::set_disabled_state(
+        at::impl::TorchFunctionDisabledState::ALL_DISABLED);
+  }
+  ~WithoutTorchFunction() { at::impl::PythonTorchFunctionTLS::set_disabled_state(saved_); }
+  WithoutTorchFunction(const WithoutTorchFunction&) = delete;
+  WithoutTorchFunction& operator=(const WithoutTorchFunction&) = delete;
+
+ private:
+  at::impl::TorchFunctionDisabledState saved_;
 };
 
 }  // namespace torch_tpu

@@ -111,6 +111,8 @@ void rethrow(const tpu::Error& error) {
       throw c10::NotImplementedError(here, error.what());
     case tpu::ErrorKind::kOutOfMemory:
       throw c10::OutOfMemoryError(here, error.what());
+    case tpu::ErrorKind::kLinAlg:
+      throw c10::LinAlgError(here, error.what());
     case tpu::ErrorKind::kRuntime:
       break;
   }

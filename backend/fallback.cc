@@ -55,8 +55,8 @@ class UnruledOps {
   std::unordered_set<tpu::Hash128, tpu::Hash128Hasher> refused_;
 };
 
-void run_on_cpu(const c10::OperatorHandle& handle, torch::jit::Stack& stack) {
-  std::string name = c10::toString(handle.operator_name());
+// Counts, and warns or raises as the policy says.
+void note_fallback(const std::string& name, const char* how) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       policy != FallbackPolicy::kError, "The operator '", name,
       "' has no tpu kernel and TORCH_TPU_FALLBACK=error forbids running it on the CPU. Set "
@@ -67,10 +67,13 @@ void run_on_cpu(const c10::OperatorHandle& handle, torch::jit::Stack& stack) {
     first = counts().by_op[name]++ == 0;
   }
   if (first && policy == FallbackPolicy::kWarn) {
-    TORCH_WARN("The operator '", name,
-               "' has no tpu kernel and runs on the CPU, with copies both "
-               "ways. torch.tpu.fallback_counts() counts such calls.");
+    TORCH_WARN("The operator '", name, "' has no tpu kernel and runs on the CPU", how,
+               ". torch.tpu.fallback_counts() counts such calls.");
   }
+}
+
+void run_on_cpu(const c10::OperatorHandle& handle, torch::jit::Stack& stack) {
+  note_fallback(c10::toString(handle.operator_name()), ", with copies both ways");
   const CleanState clean;
   at::native::cpu_fallback(handle, &stack, /*error_on_views=*/false);
 }
@@ -124,7 +127,9 @@ class Placeholders {
     p.unsafeGetTensorImpl()->set_sizes_and_strides(t.sizes(), t.strides());
     p._set_conj(t.is_conj());
     p._set_neg(t.is_neg());
-    p.unsafeGetTensorImpl()->set_wrapped_number(t.unsafeGetTensorImpl()->is_wrapped_number());
+    if (t.unsafeGetTensorImpl()->is_wrapped_number()) {
+      p.unsafeGetTensorImpl()->set_wrapped_number(true);
+    }
     return p;
   }
 
@@ -150,7 +155,8 @@ std::unique_ptr<Plan> record_decomposition(const OpCall& call) {
   torch::jit::Stack stack = placeholders.arguments();
   const CleanState clean;
   const Recording::Scope scope(recording);
-  if (!decomposition.load()(call.op.handle, stack)) throw RecordingAbandoned("no decomposition");
+  const Decomposition decompose = decomposition.load();
+  if (!decompose || !decompose(call.op.handle, stack)) throw RecordingAbandoned("no decomposition");
 
   std::vector<ResultSpec> fresh;
   tpu::ir::Values values;
@@ -174,9 +180,17 @@ std::unique_ptr<Plan> record_decomposition(const OpCall& call) {
                            std::make_unique<Plan>());
 }
 
-// Whether the op ran by its decomposition. Failing to record is remembered per key.
-bool run_decomposed(const Op& op, torch::jit::Stack& stack) {
-  if (!decomposition.load()) return false;
+std::unique_ptr<Plan> build_unruled(const OpCall& call) {
+  try {
+    return record_decomposition(call);
+  } catch (const std::exception&) {
+    return build_host_plan(call);
+  }
+}
+
+// Whether the op ran as a program: by its decomposition, or as a host call. That it could not is
+// remembered per key.
+bool run_as_program(const Op& op, torch::jit::Stack& stack) {
   std::optional<OpCall> call;
   try {
     call.emplace(op, stack);
@@ -186,7 +200,7 @@ bool run_decomposed(const Op& op, torch::jit::Stack& stack) {
   if (UnruledOps::instance().refused(call->key())) return false;
   const Plan* plan = nullptr;
   try {
-    plan = &plan_for(*call, [&] { return record_decomposition(*call); });
+    plan = &plan_for(*call, [&] { return build_unruled(*call); });
   } catch (const std::exception&) {
     UnruledOps::instance().refuse(call->key());
     return false;  // the CPU kernel computes it, or raises PyTorch's own error
@@ -198,18 +212,22 @@ bool run_decomposed(const Op& op, torch::jit::Stack& stack) {
 
 void run_unruled(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
   translating_errors([&] {
-    if (Recording::current()) {
+    const Op& op = UnruledOps::instance().op(handle);
+    if (Recording* recording = Recording::current()) {
       if (decomposition.load() && decomposition.load()(handle, *stack)) return;
-      throw RecordingAbandoned("an op without rule or decomposition: " +
-                               c10::toString(handle.operator_name()));
+      return record_op(op, *stack, *recording);
     }
-    if (!run_decomposed(UnruledOps::instance().op(handle), *stack)) run_on_cpu(handle, *stack);
+    if (!run_as_program(op, *stack)) run_on_cpu(handle, *stack);
   });
 }
 
 }  // namespace
 
 void set_fallback_policy(FallbackPolicy p) { policy = p; }
+void note_fallbacks(const std::vector<std::string>& ops) {
+  for (const std::string& name : ops) note_fallback(name, "");
+}
+
 void set_decomposition(Decomposition d) { decomposition = d; }
 
 std::map<std::string, int64_t> fallback_counts() {

@@ -6,6 +6,7 @@
 
 #include "backend/convert.h"
 #include "backend/device.h"
+#include "backend/fallback.h"
 #include "backend/generator.h"
 #include "backend/mode.h"
 #include "backend/plan.h"
@@ -161,8 +162,16 @@ void wait_for_turn(const Plan& plan, tpu::exec::Device& on) {
 }
 
 std::string origin_of(const Plan& plan) {
-  if (plan.program->layout.checks.empty() || !gil_hooks().python_line) return {};
+  const bool awaited = !plan.fallbacks.empty();
+  if (awaited || plan.program->layout.checks.empty() || !gil_hooks().python_line) return {};
   return gil_hooks().python_line();
+}
+
+// What runs on the CPU for want of a rule raises its errors at once, as it does there.
+void raise_failures(const Plan& plan, tpu::exec::Device& on) {
+  if (plan.fallbacks.empty()) return on.raise_known_failures();
+  const WithoutGil released;
+  on.raise_failed_checks();
 }
 
 }  // namespace
@@ -187,6 +196,8 @@ Tensors launch(const Plan& plan, const OpCall& call) {
   Tensors fresh;
   for (const ResultSpec& s : plan.fresh) fresh.push_back(make_result(s, call.device));
   if (!plan.program) return fresh;
+  if (!plan.fallbacks.empty()) [[unlikely]]
+    note_fallbacks(plan.fallbacks);
 
   tpu::exec::Device& on = device(call.device);
   const Words words = WordEncoder(plan, call).encode();
@@ -208,7 +219,7 @@ Tensors launch(const Plan& plan, const OpCall& call) {
   }
   launches.fetch_add(1, std::memory_order_relaxed);
   // A small program has often finished by now: then the error appears at the failing line.
-  if (!plan.program->layout.checks.empty()) on.raise_known_failures();
+  if (!plan.program->layout.checks.empty()) raise_failures(plan, on);
   if (eager_mode() == EagerMode::kDebug) [[unlikely]]
     synchronize(call.device);
   return fresh;

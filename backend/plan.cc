@@ -5,6 +5,7 @@
 
 #include "backend/convert.h"
 #include "backend/device.h"
+#include "backend/host_lowering.h"
 #include "backend/plan_record.h"
 
 namespace torch_tpu {
@@ -112,46 +113,19 @@ std::vector<Values> position_operands(Moving& moving, Recording& recording, cons
   return starts;
 }
 
-}  // namespace
-
-Value in_memory_order(Value value, const ResultSpec& s) {
-  const tpu::lower::ViewMap map{dtype_of(s.dtype), dims_of(s.sizes), dims_of(s.strides), 0};
-  const size_t elements = at::detail::computeStorageNbytes(s.sizes, s.strides, 1);
-  return tpu::lower::to_memory(value, map, static_cast<int64_t>(elements));
-}
-
-std::unique_ptr<Plan> plan_of_recording(Recording& recording, const OpCall& call,
-                                        const tpu::Hash128& key, std::vector<ResultSpec> fresh,
-                                        Values values, std::unique_ptr<Plan> plan) {
-  plan->fresh = std::move(fresh);
-  Values results;
-  for (size_t i = 0; i < plan->fresh.size(); ++i) {
-    if (plan->fresh[i].dtype == c10::ScalarType::Undefined) continue;
-    plan->results.push_back({.fresh = static_cast<int>(i)});
-    results.push_back(values[i]);
-  }
-  for (const Recording::Pinned& p : recording.pinned()) {
-    if (p.current == p.initial) continue;
-    plan->results.push_back({.tensor = p.tensor});
-    results.push_back(p.current);
-  }
-  if (!results.empty()) compile_into(*plan, recording, call, results);
-  store_plan(*plan, key);
-  return plan;
-}
-
-std::unique_ptr<Plan> build_plan(const OpCall& call, const tpu::Hash128& key, Moving moving) {
-  auto plan = std::make_unique<Plan>();
-  Recording recording(call.op.name, call.device);
+void pin_arguments(Recording& recording, const OpCall& call) {
   for (size_t i = 0; i < call.tensors.size(); ++i) {
     if (call.tensors[i].cell && !call.tensors[i].out) {
       recording.pin(call.tensors[i], static_cast<int>(i));
     }
   }
-  const std::vector<Values> starts = position_operands(moving, recording, call);
-  plan->positions = std::move(moving);
-  Lowered lowered = lower_call(recording, call, {.starts = &starts});
+}
 
+// The call's results reach its tensors. `starts` as made by position_operands().
+std::unique_ptr<Plan> plan_of_lowered(Recording& recording, const OpCall& call,
+                                      const tpu::Hash128& key, Lowered lowered,
+                                      const std::vector<Values>& starts,
+                                      std::unique_ptr<Plan> plan) {
   // out= tensors take their shape now, so that their cells are seen as they will be written.
   for (size_t i = 0; i < lowered.resized.size(); ++i) {
     const int n = lowered.written[i];
@@ -173,6 +147,52 @@ std::unique_ptr<Plan> build_plan(const OpCall& call, const tpu::Hash128& key, Mo
   }
   return plan_of_recording(recording, call, key, std::move(lowered.fresh), std::move(values),
                            std::move(plan));
+}
+
+}  // namespace
+
+Value in_memory_order(Value value, const ResultSpec& s) {
+  const tpu::lower::ViewMap map{dtype_of(s.dtype), dims_of(s.sizes), dims_of(s.strides), 0};
+  const size_t elements = at::detail::computeStorageNbytes(s.sizes, s.strides, 1);
+  return tpu::lower::to_memory(value, map, static_cast<int64_t>(elements));
+}
+
+std::unique_ptr<Plan> plan_of_recording(Recording& recording, const OpCall& call,
+                                        const tpu::Hash128& key, std::vector<ResultSpec> fresh,
+                                        Values values, std::unique_ptr<Plan> plan) {
+  plan->fresh = std::move(fresh);
+  plan->fallbacks = recording.fallbacks;
+  Values results;
+  for (size_t i = 0; i < plan->fresh.size(); ++i) {
+    if (plan->fresh[i].dtype == c10::ScalarType::Undefined) continue;
+    plan->results.push_back({.fresh = static_cast<int>(i)});
+    results.push_back(values[i]);
+  }
+  for (const Recording::Pinned& p : recording.pinned()) {
+    if (p.current == p.initial) continue;
+    plan->results.push_back({.tensor = p.tensor});
+    results.push_back(p.current);
+  }
+  if (!results.empty()) compile_into(*plan, recording, call, results);
+  store_plan(*plan, key);
+  return plan;
+}
+
+std::unique_ptr<Plan> build_plan(const OpCall& call, const tpu::Hash128& key, Moving moving) {
+  auto plan = std::make_unique<Plan>();
+  Recording recording(call.op.name, call.device);
+  pin_arguments(recording, call);
+  const std::vector<Values> starts = position_operands(moving, recording, call);
+  plan->positions = std::move(moving);
+  Lowered lowered = lower_call(recording, call, {.starts = &starts});
+  return plan_of_lowered(recording, call, key, std::move(lowered), starts, std::move(plan));
+}
+
+std::unique_ptr<Plan> build_host_plan(const OpCall& call) {
+  Recording recording(call.op.name, call.device);
+  pin_arguments(recording, call);
+  return plan_of_lowered(recording, call, call.key(), lower_on_host(recording, call),
+                         std::vector<Values>(call.tensors.size()), std::make_unique<Plan>());
 }
 
 }  // namespace torch_tpu

@@ -29,7 +29,8 @@ struct Plan {
   std::vector<tpu::ir::ScalarUse> words;
   std::vector<Position> positions;
   int64_t random_blocks = 0;
-  tpu::exec::ProgramRef program;  // null if there is nothing to compute
+  std::vector<std::string> fallbacks;  // ops that the program runs as host calls for want of a rule
+  tpu::exec::ProgramRef program;       // null if there is nothing to compute
 };
 
 // The views of a call whose positions become operands; first_slot is set by build_plan().
@@ -37,6 +38,10 @@ using Moving = std::vector<Plan::Position>;
 
 // Lowers, compiles (or finds on disk) and describes the call. Throws for bad input.
 std::unique_ptr<Plan> build_plan(const OpCall& call, const tpu::Hash128& key, Moving moving);
+
+// The same for an op without a rule, as a host call; throws RecordingAbandoned where that cannot
+// be.
+std::unique_ptr<Plan> build_host_plan(const OpCall& call);
 
 // A fresh result's value laid out as its strides say.
 tpu::ir::Value in_memory_order(tpu::ir::Value value, const ResultSpec& spec);

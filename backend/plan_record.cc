@@ -7,7 +7,7 @@ namespace torch_tpu {
 namespace {
 
 // Changes with any change of what is written below.
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 
 class Writer {
  public:
@@ -136,6 +136,7 @@ void visit_plan(Stream& s, P& plan) {
     visit_form(s, p.form);
   });
   s.field(plan.random_blocks);
+  s.list(plan.fallbacks, [&](auto& name) { s.field(name); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "backend/convert.h"
 #include "backend/device.h"
+#include "backend/host_call.h"
 
 namespace torch_tpu {
 namespace {
@@ -48,7 +49,7 @@ Type assumed_type(const at::Tensor& t) {
 
 tpu::ir::Target target_of(c10::DeviceIndex index) {
   return {.cpu = device(index).runtime().is_cpu(),
-          .host_calls = false,
+          .host_calls = host_calls_allowed(),
           .precision = matmul_precision()};
 }
 

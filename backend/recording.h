@@ -43,6 +43,7 @@ class Recording {
 
   tpu::ir::Graph graph;
   c10::DeviceIndex device;
+  std::vector<std::string> fallbacks;  // ops recorded as host calls for want of a rule
 
   // A cell that outlives the recording: an argument of the outer call. It becomes a parameter of
   // the array type its cell has, or, unwritten, would get.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/call.h"
 #include "backend/fallback.h"
+#include "backend/host_call.h"
 #include "backend/mode.h"
 #include "bindings/module.h"
 
@@ -27,6 +28,8 @@ void bind_modes(py::module_& m) {
         [](const std::string& name) { set_fallback_policy(policy_named(name)); });
   m.def("fallback_counts", &fallback_counts);
   m.def("reset_fallback_counts", &reset_fallback_counts);
+  m.def("set_host_calls", &set_host_calls);
+  m.def("host_calls_enabled", &host_calls_enabled);
   m.def("get_matmul_precision", [] { return static_cast<int>(matmul_precision()); });
   m.def("set_matmul_precision",
         [](int p) { set_matmul_precision(static_cast<tpu::ir::Precision>(p)); });

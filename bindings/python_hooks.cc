@@ -3,8 +3,7 @@
 // program is at, and PyTorch's Python decompositions.
 #include <torch/csrc/jit/python/pybind_utils.h>
 
-#include <ATen/PythonTorchFunctionTLS.h>
-
+#include "backend/clean_state.h"
 #include "backend/device.h"
 #include "backend/fallback.h"
 #include "bindings/module.h"
@@ -31,18 +30,6 @@ std::string python_line() {
   Py_DECREF(frame);
   return line;
 }
-
-class WithoutTorchFunction {
- public:
-  WithoutTorchFunction() : saved_(at::impl::PythonTorchFunctionTLS::get_disabled_state()) {
-    at::impl::PythonTorchFunctionTLS::set_disabled_state(
-        at::impl::TorchFunctionDisabledState::ALL_DISABLED);
-  }
-  ~WithoutTorchFunction() { at::impl::PythonTorchFunctionTLS::set_disabled_state(saved_); }
-
- private:
-  at::impl::TorchFunctionDisabledState saved_;
-};
 
 bool run_decomposition(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const py::gil_scoped_acquire gil;

@@ -5,6 +5,7 @@
 #include "backend/convert.h"
 #include "backend/device.h"
 #include "backend/generator.h"
+#include "backend/host_call.h"
 #include "bindings/module.h"
 
 namespace torch_tpu {
@@ -44,7 +45,8 @@ void bind_runtime(py::module_& m) {
                               .device_count = devices,
                               .cache_dir = std::move(cache_dir),
                               .cache_bytes = cache_bytes,
-                              .memory_limit = memory_limit});
+                              .memory_limit = memory_limit,
+                              .prepare = &register_host_calls});
         });
   m.def("is_started", &Runtime::started);
   m.def("in_bad_fork", &Runtime::in_bad_fork);

@@ -23,6 +23,7 @@ enum class ErrorKind {
   kType,            // TypeError
   kNotImplemented,  // NotImplementedError
   kOutOfMemory,     // torch.OutOfMemoryError
+  kLinAlg,          // torch.linalg.LinAlgError
 };
 
 class Error : public std::runtime_error {

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "core/exec/host_errors.h"
+
 namespace tpu::exec {
 namespace {
 
@@ -12,6 +14,7 @@ constexpr size_t kMostEntries = 1024;  // beyond, the newest failures are not ke
 [[noreturn]] void raise(const CheckQueue::Entry& entry, size_t index, int64_t value) {
   TPU_CHECK(index < entry.checks.size(), "a program reports one of its own checks");
   const ir::Check& check = entry.checks[index];
+  if (check.kind == ir::CheckKind::kHostCall) throw take_host_error(value);
   std::string text = check.message;
   if (const size_t at = text.find("{}"); at != text.npos) {
     text.replace(at, 2, std::to_string(value));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "core/exec/host_errors.h"
 #include "core/exec/test_runtime.h"
 
 namespace tpu::exec {
@@ -52,6 +53,24 @@ TEST(Checks, FirstFailureIsRaisedOnceAndTheValueIsThere) {
   EXPECT_EQ(raised(), "");
   EXPECT_EQ(contents(results.value()[0])[0], 2) << "no tensor is lost";
   EXPECT_EQ(contents(a)[0], 1);
+}
+
+TEST(Checks, HostCallsErrorKeepsItsKindAndText) {
+  const ProgramRef program =
+      make_program({.arrays = {kVector},
+                    .words = 1,
+                    .results = {kVector},
+                    .checks = {{ir::CheckKind::kHostCall, "aten::inverse"}}},
+                   R"(%w = stablehlo.convert %words : (tensor<1xi32>) -> tensor<1xi64>
+         %first = stablehlo.constant dense<1> : tensor<1xi64>
+         %checks = stablehlo.concatenate %first, %w, dim = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+         %r0 = stablehlo.add %0, %0 : tensor<8xf32>)");
+  const int64_t number = keep_host_error({ErrorKind::kLinAlg, "singular"});
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(launch(program, {filled(1)}, {.words = {static_cast<int32_t>(number)}}).ok());
+  }
+  EXPECT_EQ(raised(), fmt::format("{}:singular", static_cast<int>(ErrorKind::kLinAlg)));
+  EXPECT_NE(raised().find("a host call failed"), std::string::npos) << "an error is told once";
 }
 
 TEST(Checks, FailuresComeInOrderOfLaunch) {

@@ -126,6 +126,7 @@ Runtime::Runtime() : impl_(std::make_unique<Impl>(state().options)) {
   require(available > 0, "PJRT plugin {} has no device", client.plugin().path());
   require(wanted <= available, "{} TPU devices were asked for (TORCH_TPU_DEVICES), but {} has {}",
           wanted, client.plugin().path(), available);
+  if (options.prepare != nullptr) options.prepare(client);
   impl_->compiler = std::make_unique<Compiler>(client, impl_->store);
   for (int i = 0; i < (wanted > 0 ? wanted : available); ++i) {
     impl_->devices.push_back(std::make_unique<Device>(*this, i));

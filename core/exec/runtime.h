@@ -20,6 +20,7 @@ struct RuntimeOptions {
   std::string cache_dir;        // empty: no disk cache
   size_t cache_bytes = size_t{4} << 30;
   size_t memory_limit = 0;  // 0: the device's, on the CPU plugin 90% of the machine's memory
+  void (*prepare)(pjrt::Client&) = nullptr;  // called before any program is made or loaded
 };
 
 class Runtime {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hlo/control.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/hlo/attributes.h"
 
@@ -11,6 +15,18 @@ std::vector<Type> types_of(const Values& values) {
   std::vector<Type> types;
   for (const Value& v : values) types.push_back(v.type());
   return types;
+}
+
+// The dimensions of each type, minor to major.
+std::string row_major_layouts(const std::vector<Type>& types) {
+  std::vector<std::string> layouts;
+  for (const Type& t : types) {
+    Dims order = all_axes(t.rank());
+    std::reverse(order.begin(), order.end());
+    layouts.push_back(fmt::format("dense<{}> : tensor<{}xindex>",
+                                  order.empty() ? "" : list_text(order), order.size()));
+  }
+  return fmt::format("[{}]", fmt::join(layouts, ", "));
 }
 
 }  // namespace
@@ -80,6 +96,19 @@ Values custom_call(Graph& graph, std::string_view target, const Values& operands
                      .attributes = fmt::format("call_target_name = \"{}\", api_version = 4 : i32, "
                                                "backend_config = {}",
                                                target, backend_config_dict)});
+}
+
+Values row_major_custom_call(Graph& graph, std::string_view target, const Values& operands,
+                             const std::vector<Type>& results,
+                             std::string_view backend_config_dict) {
+  return graph.node({.op = "stablehlo.custom_call",
+                     .inputs = operands,
+                     .results = results,
+                     .attributes = fmt::format(
+                         "call_target_name = \"{}\", api_version = 4 : i32, backend_config = {}, "
+                         "operand_layouts = {}, result_layouts = {}",
+                         target, backend_config_dict, row_major_layouts(types_of(operands)),
+                         row_major_layouts(results))});
 }
 
 Value optimization_barrier(Value x) {

@@ -26,6 +26,10 @@ int64_t philox_blocks(int64_t count, DType t);
 // `backend_config_dict` is the text of a dictionary attribute, braces included. For the typed FFI.
 Values custom_call(Graph& graph, std::string_view target, const Values& operands,
                    const std::vector<Type>& results, std::string_view backend_config_dict);
+// The same for a target that reads and writes dense row-major arrays.
+Values row_major_custom_call(Graph& graph, std::string_view target, const Values& operands,
+                             const std::vector<Type>& results,
+                             std::string_view backend_config_dict);
 Value optimization_barrier(Value x);
 
 }  // namespace tpu::hlo

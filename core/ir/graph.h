@@ -69,10 +69,11 @@ DType carrier_type(DType dtype);
 // The 32-bit words a carrier takes.
 int word_count(DType carrier);
 
-enum class CheckKind : uint8_t { kIndex, kRuntime };
+enum class CheckKind : uint8_t { kIndex, kRuntime, kHostCall };
 
 // A condition on data that the host examines after the run. `message` may hold one "{}", replaced
-// with the offending value.
+// with the offending value. Of kHostCall the value is the number of an error that the call left
+// behind, and that error is raised.
 struct Check {
   CheckKind kind;
   std::string message;

@@ -26,6 +26,7 @@ class Config:
     memory_limit: int
     fallback: str  # one of warn, error, allow
     eager_mode: int
+    host_calls: bool
 
 
 def from_environment(env: Mapping[str, str]) -> Config:
@@ -40,6 +41,7 @@ def from_environment(env: Mapping[str, str]) -> Config:
         memory_limit=_size(env, "TORCH_TPU_MEMORY_LIMIT", 0),
         fallback=_choice(env, "TORCH_TPU_FALLBACK", _FALLBACK_POLICIES),
         eager_mode=_eager_mode(env),
+        host_calls=_flag(env, "TORCH_TPU_HOST_CALLS", default="1"),
     )
 
 
@@ -77,8 +79,8 @@ def _eager_mode(env: Mapping[str, str]) -> int:
     return STRICT
 
 
-def _flag(env: Mapping[str, str], name: str, old_name: str) -> bool:
-    value = env.get(name, env.get(old_name, "0")).lower()
+def _flag(env: Mapping[str, str], name: str, old_name: str = "", default: str = "0") -> bool:
+    value = env.get(name, env.get(old_name, default)).lower()
     if value not in ("0", "1", "true", "false", ""):
         raise ValueError(f"{name}: expected 0 or 1, got {value!r}")
     return value in ("1", "true")

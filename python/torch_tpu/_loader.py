@@ -40,6 +40,7 @@ def load() -> None:
         config.memory_limit,
     )
     _C.set_fallback_policy(config.fallback)
+    _C.set_host_calls(config.host_calls)
     _set_eager_mode(config.eager_mode)
     _register(device_module)
     _autocast.install()
