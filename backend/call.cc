@@ -64,7 +64,13 @@ tpu::lower::Coefficient::Class class_of(const tpu::lower::Number& n) {
 }
 
 uint64_t program_flags() {
-  return precision.load(std::memory_order_relaxed) | uint64_t{host_calls_enabled()} << 8;
+  return precision.load(std::memory_order_relaxed) | uint64_t{host_calls_enabled()} << 8 |
+         uint64_t{lowers_for_tpu()} << 9;
+}
+
+bool lowers_for_tpu() {
+  static const char* const wanted = std::getenv("TORCH_TPU_LOWER_FOR");
+  return wanted != nullptr && std::string_view(wanted) == "tpu";
 }
 
 void set_matmul_precision(tpu::ir::Precision p) { precision = static_cast<uint8_t>(p); }

@@ -58,6 +58,8 @@ tpu::lower::Coefficient::Class class_of(const tpu::lower::Number& n);
 
 // Flags of the process that programs depend on: precision, host calls.
 uint64_t program_flags();
+// TORCH_TPU_LOWER_FOR=tpu: the forms that TPUs get, also on a plugin that computes on the host.
+bool lowers_for_tpu();
 void set_matmul_precision(tpu::ir::Precision p);
 tpu::ir::Precision matmul_precision();
 

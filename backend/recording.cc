@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/recording.h"
 
+#include "backend/call.h"
 #include "backend/convert.h"
 #include "backend/device.h"
 #include "backend/host_call.h"
@@ -48,8 +49,9 @@ Type assumed_type(const at::Tensor& t) {
 }
 
 tpu::ir::Target target_of(c10::DeviceIndex index) {
-  return {.cpu = device(index).runtime().is_cpu(),
-          .host_calls = host_calls_allowed(),
+  const bool cpu = device(index).runtime().is_cpu() && !lowers_for_tpu();
+  return {.cpu = cpu,
+          .host_calls = cpu && host_calls_allowed(),
           .precision = matmul_precision()};
 }
 
