@@ -90,6 +90,24 @@ class Placeholders {
     return stack;
   }
 
+  // The call's out= tensors take the shapes that their placeholders got. Growing makes a new cell, so
+  // the value is written anew.
+  void write_resized(Plan& plan) const {
+    for (const auto& [number, p] : outs_) {
+      const at::Tensor& out = *call_.tensors[static_cast<size_t>(number)].tensor;
+      if (p.sizes() == out.sizes()) continue;
+      plan.resized.push_back(number);
+      plan.resized_to.push_back(
+          {p.scalar_type(), c10::DimVector(p.sizes()), c10::DimVector(p.strides())});
+      const bool grew = p.storage().nbytes() > out.storage().nbytes();
+      const tpu::ir::Value value = recording_.read(p);
+      resize_out(out, plan.resized_to.back());
+      if (!grew) continue;
+      recording_.pin({&out, &Cell::of(out)}, number);
+      recording_.write(out, value);
+    }
+  }
+
  private:
   c10::IValue replace(const c10::IValue& v) {
     if (v.isTensor()) return replace(v.toTensor());
@@ -130,11 +148,13 @@ class Placeholders {
     if (t.unsafeGetTensorImpl()->is_wrapped_number()) {
       p.unsafeGetTensorImpl()->set_wrapped_number(true);
     }
+    if (argument.out) outs_.emplace_back(number, p);
     return p;
   }
 
   Recording& recording_;
   const OpCall& call_;
+  std::vector<std::pair<int, at::Tensor>> outs_;
   int next_ = 0;
   std::unordered_map<const Cell*, c10::Storage> storages_;
 };
@@ -176,8 +196,10 @@ std::unique_ptr<Plan> record_decomposition(const OpCall& call) {
       values.push_back(in_memory_order(recording.read(t), fresh.back()));
     }
   }
+  auto plan = std::make_unique<Plan>();
+  placeholders.write_resized(*plan);
   return plan_of_recording(recording, call, call.key(), std::move(fresh), std::move(values),
-                           std::make_unique<Plan>());
+                           std::move(plan));
 }
 
 std::unique_ptr<Plan> build_unruled(const OpCall& call) {

@@ -96,6 +96,17 @@ def test_decomposed_operator(no_fallback):
     same(torch.ops.aten.logit(x.sigmoid().to("tpu")), x, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(0,), (3, 3), (25,), (5, 5), (7, 7)], ids=str)
+def test_decomposed_operator_resizes_its_out(shape):
+    x = torch.rand(5, 5) + 3
+    for _ in range(2):
+        out = torch.full(shape, 7.0, device="tpu")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.mvlgamma(x.to("tpu"), 2, out=out)
+        same(out, torch.mvlgamma(x, 2), rtol=1e-4, atol=1e-5)
+
+
 def test_sizes_that_depend_on_values():
     x = torch.tensor([0, 3, 0, 5, 3])
     for function in (

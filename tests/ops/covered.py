@@ -78,6 +78,7 @@ nn.functional.margin_ranking_loss nn.functional.max_pool1d nn.functional.max_poo
 nn.functional.max_pool3d nn.functional.max_unpool1d nn.functional.max_unpool1d.grad
 nn.functional.max_unpool2d nn.functional.max_unpool2d.grad nn.functional.max_unpool3d
 nn.functional.max_unpool3d.grad nn.functional.mish nn.functional.mse_loss
+mvlgamma.mvlgamma_p_1 mvlgamma.mvlgamma_p_3 mvlgamma.mvlgamma_p_5
 nn.functional.multi_margin_loss nn.functional.multilabel_margin_loss
 nn.functional.multilabel_soft_margin_loss nn.functional.nll_loss nn.functional.normalize
 nn.functional.one_hot nn.functional.pad.circular nn.functional.pad.constant
@@ -133,12 +134,6 @@ _NO_GRADIENT = """
 index_fill sgn
 """
 
-# One of their in-place or out= forms runs on the host.
-_NO_VARIANTS = """
-mvlgamma.mvlgamma_p_1 mvlgamma.mvlgamma_p_3 mvlgamma.mvlgamma_p_5
-"""
-
 ROWS = [Row(name) for name in _PLAIN.split()]
 ROWS += [Row(name, strides=False) for name in _OTHER_STRIDES.split()]
 ROWS += [Row(name, gradient=False) for name in _NO_GRADIENT.split()]
-ROWS += [Row(name, variants=False) for name in _NO_VARIANTS.split()]
