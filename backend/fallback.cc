@@ -90,8 +90,8 @@ class Placeholders {
     return stack;
   }
 
-  // The call's out= tensors take the shapes that their placeholders got. Growing makes a new cell, so
-  // the value is written anew.
+  // The call's out= tensors take the shapes that their placeholders got. Growing makes a new cell,
+  // so the value is written anew.
   void write_resized(Plan& plan) const {
     for (const auto& [number, p] : outs_) {
       const at::Tensor& out = *call_.tensors[static_cast<size_t>(number)].tensor;

@@ -50,9 +50,7 @@ Type assumed_type(const at::Tensor& t) {
 
 tpu::ir::Target target_of(c10::DeviceIndex index) {
   const bool cpu = device(index).runtime().is_cpu() && !lowers_for_tpu();
-  return {.cpu = cpu,
-          .host_calls = cpu && host_calls_allowed(),
-          .precision = matmul_precision()};
+  return {.cpu = cpu, .host_calls = cpu && host_calls_allowed(), .precision = matmul_precision()};
 }
 
 Recording::Recording(const std::string& op_name, c10::DeviceIndex index)
