@@ -72,7 +72,7 @@ void return_out_arguments(const Op& op, torch::jit::Stack& stack) {
 
 void record_op(const Op& op, torch::jit::Stack& stack, Recording& recording) {
   OpCall call(op, stack);
-  if (op.rule && op.rule->traits.check) op.rule->traits.check(call.numbers);
+  call.check_numbers();
   const Lowered lowered = op.rule ? lower_call(recording, call, {.literal_numbers = true})
                                   : lower_on_host(recording, call);
   for (size_t i = 0; i < lowered.resized.size(); ++i) {
@@ -130,7 +130,7 @@ void run_op(const Op& op, torch::jit::Stack& stack) {
     prepare_indices(op, stack);
     if (Recording* recording = Recording::current()) return record_op(op, stack, *recording);
     OpCall call(op, stack);
-    if (op.rule->traits.check) op.rule->traits.check(call.numbers);
+    call.check_numbers();
     Tensors fresh = launch(plan_by_rule(call), call);
     return_results(call, std::move(fresh));
   });

@@ -125,7 +125,8 @@ OpCall::OpCall(const Op& o, torch::jit::Stack& s)
         break;
     }
   }
-  TORCH_CHECK(device >= 0, op.name, ": expected at least one tensor on tpu");
+  if (device < 0) find_device();
+  if (op.rule && op.rule->traits.extent) add_extent();
   if (tensors.size() > 1) add_sharing();
   words_before_offsets_ = hasher_.size();
   for (const int64_t o : offsets_) hasher_.add(static_cast<uint64_t>(o));
@@ -193,6 +194,7 @@ void OpCall::add_number(const c10::IValue& v, const ArgSpec& spec) {
   tpu::lower::Number n = number_of(s);
   uint64_t word = kNumber | n.index() << 8;
   if (spec.coefficient) word |= (1 + static_cast<uint64_t>(class_of(n))) << 16;
+  if (spec.exponent) word |= static_cast<uint64_t>(tpu::lower::exponent_class(n)) << 16;
   hasher_.add(word);
   numbers.push_back(std::move(n));
 }
@@ -248,6 +250,30 @@ void OpCall::add_sharing() {
     const auto [it, fresh] = first.try_emplace(tensors[i].cell, i);
     if (!fresh && tensors[i].cell) hasher_.add(kShares | i << 8 | it->second << 32);
   }
+}
+
+// A factory function says where its result goes.
+void OpCall::find_device() {
+  for (const c10::IValue& v : args) {
+    if (v.isDevice() && v.toDevice().is_privateuseone()) {
+      device = v.toDevice().has_index() ? v.toDevice().index() : current_device();
+      return;
+    }
+  }
+  TORCH_CHECK(false, op.name, ": expected at least one tensor on tpu");
+}
+
+tpu::ir::DType OpCall::first_dtype() const {
+  return tensors.empty() ? tpu::ir::DType::kF32 : dtype_of(tensors[0].tensor->scalar_type());
+}
+
+void OpCall::add_extent() {
+  extent = op.rule->traits.extent(numbers, first_dtype());
+  hasher_.add(static_cast<uint64_t>(extent));
+}
+
+void OpCall::check_numbers() const {
+  if (op.rule && op.rule->traits.check) op.rule->traits.check(numbers, first_dtype());
 }
 
 void OpCall::finish(c10::ArrayRef<c10::IValue> results) {

@@ -29,6 +29,7 @@ class OpCall {
   c10::DeviceIndex device = -1;
   c10::SmallVector<TensorArg, 8> tensors;           // defined ones, lists flattened, schema order
   c10::SmallVector<tpu::lower::Number, 4> numbers;  // run-time numbers by slot
+  int64_t extent = 0;                               // see tpu::lower::Traits
 
   // Identity of the program: everything but the run-time numbers. The offsets of views come last,
   // so that key_without_offsets() identifies calls that differ only in position.
@@ -36,6 +37,9 @@ class OpCall {
   tpu::Hash128 key_without_offsets() const { return hasher_.finish_first(words_before_offsets_); }
   // Offsets of the device tensors, in order.
   c10::ArrayRef<int64_t> offsets() const { return offsets_; }
+
+  // Applies the rule's check of run-time numbers.
+  void check_numbers() const;
 
   // Replaces the arguments on the stack by the returned values.
   void finish(c10::ArrayRef<c10::IValue> results);
@@ -46,6 +50,9 @@ class OpCall {
   void add_number(const c10::IValue& v, const ArgSpec& spec);
   void add_static(const c10::IValue& v);
   void add_sharing();
+  void add_extent();
+  void find_device();
+  tpu::ir::DType first_dtype() const;
 
   tpu::Hasher hasher_;
   size_t words_before_offsets_ = 0;

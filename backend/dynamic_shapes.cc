@@ -27,7 +27,9 @@ namespace {
 at::Tensor positions_of_nonzero(const at::Tensor& self) {
   const CleanState clean;
   const int64_t count = count_true(self.ne(0));
-  return at::nonzero_static(self, bucket(count), 0).narrow(0, 0, count);
+  const at::Tensor positions = at::nonzero_static(self, bucket(count), 0).narrow(0, 0, count);
+  // As the CPU's, whose result is a transposed matrix; of two columns that would take a copy.
+  return self.dim() == 1 ? positions.as_strided({count, 1}, {1, count}) : positions;
 }
 
 at::Tensor& nonzero_out(const at::Tensor& self, at::Tensor& out) {
@@ -79,6 +81,25 @@ at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> o
       .to(repeats.scalar_type());
 }
 
+// Rows of an identity matrix.
+at::Tensor one_hot(const at::Tensor& self, int64_t classes) {
+  TORCH_CHECK(self.scalar_type() == at::kLong,
+              "one_hot is only applicable to index tensor of type LongTensor.");
+  const CleanState clean;
+  if (self.numel() == 0) {
+    TORCH_CHECK(classes > 0, "Can not infer total number of classes from empty tensor.");
+  } else {
+    at::_assert_async(self.ge(0).all(), "Class values must be non-negative.");
+    if (classes == -1) {
+      if (Recording::current()) throw RecordingAbandoned("a recorded call's shape depends on data");
+      classes = self.max().item<int64_t>() + 1;
+    }
+    TORCH_CHECK(classes > 0, "Class values must be smaller than num_classes.");
+    at::_assert_async(self.lt(classes).all(), "Class values must be smaller than num_classes.");
+  }
+  return self.unsqueeze(-1).eq(at::arange(classes, self.options())).to(at::kLong);
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -86,6 +107,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("nonzero.out", &nonzero_out);
   m.impl("repeat_interleave.Tensor", &repeat_interleave);
   m.impl("masked_select", &select_masked);
+  m.impl("one_hot", &one_hot);
   m.impl("masked_select.out", &masked_select_out);
 }
 

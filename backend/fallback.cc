@@ -10,6 +10,7 @@
 #include "backend/boxed.h"
 #include "backend/clean_state.h"
 #include "backend/convert.h"
+#include "backend/strides.h"
 #include "backend/tensors.h"
 
 namespace torch_tpu {

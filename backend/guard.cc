@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "backend/convert.h"
 #include "backend/device.h"
 
 namespace torch_tpu {
@@ -43,6 +44,15 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void setDevice(c10::Device d) const override { set_current_device(d.index()); }
   void uncheckedSetDevice(c10::Device d) const noexcept override {
     if (d.index() >= 0 && d.index() < device_count()) set_current_device(d.index());
+  }
+  c10::DeviceCapability getDeviceCapability(c10::Device /*device*/) const override {
+    c10::DeviceCapability held;
+    uint64_t bits = 0;
+    held.forEachSupportedScalarType([&](c10::ScalarType t) {
+      if (dtype_of_or_none(t)) bits |= uint64_t{1} << static_cast<int>(t);
+    });
+    held.capability_data.capability_bits = bits;
+    return held;
   }
   c10::DeviceIndex deviceCount() const noexcept override {
     return static_cast<c10::DeviceIndex>(device_count());

@@ -7,6 +7,7 @@
 #include "backend/convert.h"
 #include "backend/device.h"
 #include "backend/fallback.h"
+#include "backend/finite_check.h"
 #include "backend/generator.h"
 #include "backend/mode.h"
 #include "backend/plan.h"
@@ -190,6 +191,7 @@ void resize_out(const at::Tensor& out, const ResultSpec& spec) {
 }
 
 Tensors launch(const Plan& plan, const OpCall& call) {
+  check_ranges(plan, call);
   for (size_t i = 0; i < plan.resized.size(); ++i) {
     resize_out(*call.tensors[static_cast<size_t>(plan.resized[i])].tensor, plan.resized_to[i]);
   }
@@ -203,6 +205,7 @@ Tensors launch(const Plan& plan, const OpCall& call) {
   const Words words = WordEncoder(plan, call).encode();
   c10::SmallVector<ArrayRef, 4> results(plan.results.size());
   Bindings bindings(plan, call, fresh);
+  const FiniteCheck finite(call);
   const std::string origin = origin_of(plan);
   if (!plan.program->layout.checks.empty() && !plan.program->ready()) wait_for_turn(plan, on);
   {
@@ -220,8 +223,10 @@ Tensors launch(const Plan& plan, const OpCall& call) {
   launches.fetch_add(1, std::memory_order_relaxed);
   // A small program has often finished by now: then the error appears at the failing line.
   if (!plan.program->layout.checks.empty()) raise_failures(plan, on);
-  if (eager_mode() == EagerMode::kDebug) [[unlikely]]
+  if (eager_mode() == EagerMode::kDebug) [[unlikely]] {
     synchronize(call.device);
+    finite.look_at(fresh);
+  }
   return fresh;
 }
 

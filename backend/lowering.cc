@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/lowering.h"
 
-#include <ATen/MemoryOverlap.h>
-#include <ATen/TensorIterator.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "backend/clean_state.h"
 #include "backend/convert.h"
+#include "backend/destination.h"
+#include "backend/strides.h"
 
 namespace torch_tpu {
 namespace {
@@ -130,8 +130,10 @@ class ArgumentReader {
 
   Arg number(const ArgSpec& spec) {
     const tpu::lower::Scalar s = next_scalar();
-    if (!spec.coefficient) return s;
-    return tpu::lower::Coefficient(s, class_of(call_.numbers[next_number_ - 1]));
+    const tpu::lower::Number& n = call_.numbers[next_number_ - 1];
+    if (spec.coefficient) return tpu::lower::Coefficient(s, class_of(n));
+    if (spec.exponent) return tpu::lower::Exponent(s, n);
+    return s;
   }
 
   tpu::lower::Scalar next_scalar() {
@@ -194,74 +196,6 @@ class ArgumentReader {
   size_t next_number_ = 0;
 };
 
-// Strides of a fresh result of an op without native metadata.
-class StrideChooser {
- public:
-  explicit StrideChooser(const OpCall& call) : call_(call) {}
-
-  c10::DimVector strides(const tpu::ir::Dims& dims) const {
-    const c10::IntArrayRef sizes(dims);
-    const auto format = requested_format();
-    const at::Tensor* first = first_tensor();
-    switch (call_.op.rule ? call_.op.rule->traits.strides : tpu::lower::Strides::kContiguous) {
-      case tpu::lower::Strides::kContiguous:
-        break;
-      case tpu::lower::Strides::kPointwise:
-        return pointwise(sizes);
-      case tpu::lower::Strides::kPreserve:
-        if (format && *format != c10::MemoryFormat::Preserve) return of_format(sizes, *format);
-        if (first && first->sizes() == sizes) return dense_strides_of(*first);
-        break;
-      case tpu::lower::Strides::kSuggest:
-        if (first && first->dim() == static_cast<int64_t>(sizes.size())) {
-          return of_format(sizes, first->suggest_memory_format());
-        }
-        break;
-    }
-    return c10::contiguous_strides(sizes);
-  }
-
- private:
-  std::optional<c10::MemoryFormat> requested_format() const {
-    if (call_.op.memory_format < 0) return std::nullopt;
-    const c10::IValue& v = call_.args[static_cast<size_t>(call_.op.memory_format)];
-    return v.isNone() ? std::nullopt : std::optional(v.toMemoryFormat());
-  }
-  const at::Tensor* first_tensor() const {
-    for (const TensorArg& t : call_.tensors) {
-      if (t.cell && !t.out) return t.tensor;
-    }
-    return nullptr;
-  }
-  static c10::DimVector of_format(c10::IntArrayRef sizes, c10::MemoryFormat f) {
-    if (f == c10::MemoryFormat::ChannelsLast && sizes.size() == 4) {
-      return c10::DimVector(c10::get_channels_last_strides_2d(sizes));
-    }
-    if (f == c10::MemoryFormat::ChannelsLast3d && sizes.size() == 5) {
-      return c10::DimVector(c10::get_channels_last_strides_3d(sizes));
-    }
-    return c10::contiguous_strides(sizes);
-  }
-  c10::DimVector pointwise(c10::IntArrayRef sizes) const {
-    at::TensorIteratorConfig config;
-    config.check_all_same_dtype(false).check_all_same_device(false).set_check_mem_overlap(false);
-    config.add_owned_output(at::Tensor());
-    config.declare_static_dtype_and_device(at::kFloat, c10::Device(c10::DeviceType::Meta));
-    int inputs = 0;
-    for (const TensorArg& t : call_.tensors) {
-      if (!t.cell || t.out) continue;
-      config.add_owned_const_input(at::empty_strided(t.tensor->sizes(), t.tensor->strides(),
-                                                     at::TensorOptions().device(at::kMeta)));
-      ++inputs;
-    }
-    if (inputs == 0) return c10::contiguous_strides(sizes);
-    auto iterator = config.build();
-    const at::Tensor& out = iterator.output();
-    return out.sizes() == sizes ? c10::DimVector(out.strides()) : c10::contiguous_strides(sizes);
-  }
-  const OpCall& call_;
-};
-
 // The written arguments in schema order, as numbers into call.tensors.
 std::vector<int> written_tensors(const OpCall& call) {
   std::vector<int> out;
@@ -269,43 +203,6 @@ std::vector<int> written_tensors(const OpCall& call) {
     if (call.tensors[i].written) out.push_back(static_cast<int>(i));
   }
   return out;
-}
-
-// These compute in the dtype of their out= tensor.
-bool computes_in_out_dtype(const Op& op) {
-  return op.base == "aten::sum" || op.base == "aten::prod";
-}
-// PyTorch lets these write views that repeat elements.
-bool fills(const Op& op) {
-  return op.base == "aten::fill" || op.base == "aten::zero" || op.base == "aten::masked_fill";
-}
-
-void check_castable(const Op& op, c10::ScalarType from, c10::ScalarType to) {
-  if (computes_in_out_dtype(op)) return;
-  TORCH_CHECK(c10::canCast(from, to), "result type ", c10::toString(from),
-              " can't be cast to the desired output type ", c10::toString(to));
-  // Structured ops that are no pointwise iteration write their own dtype; cat casts.
-  const bool exact = op.native_meta && op.form == Op::Form::kOut && op.base != "aten::cat" &&
-                     !op.handle.hasTag(at::Tag::pointwise) && !op.handle.hasTag(at::Tag::reduction);
-  TORCH_CHECK(!exact || from == to, "Expected out tensor to have dtype ",
-              c10::scalarTypeToTypeMeta(from), ", but got ", c10::scalarTypeToTypeMeta(to),
-              " instead");
-}
-
-// Results of a derived form go to tensors the caller gave: same shape (in place) or resized (out).
-void check_destination(const OpCall& call, const TensorArg& to, const ResultSpec& spec) {
-  const at::Tensor& t = *to.tensor;
-  check_castable(call.op, spec.dtype, t.scalar_type());
-  if (!fills(call.op)) at::assert_no_internal_overlap(t);
-  if (!to.out) {
-    TORCH_CHECK(t.sizes() == c10::IntArrayRef(spec.sizes), "output with shape ", t.sizes(),
-                " doesn't match the broadcast shape ", c10::IntArrayRef(spec.sizes));
-    return;
-  }
-  for (const TensorArg& other : call.tensors) {
-    if (!other.cell || other.out || other.cell != to.cell) continue;
-    at::assert_no_partial_overlap(t, *other.tensor);
-  }
 }
 
 class CallLowering {
@@ -320,7 +217,7 @@ class CallLowering {
     const bool results_known = !known_.empty() && call_.op.form != Op::Form::kInplace;
     tpu::lower::Outputs outputs = outputs_of(known_);
     const auto args = ArgumentReader(recording_, call_, options_).in_rule_order();
-    Values values = call_.op.rule->lower({recording_.graph, args, outputs});
+    Values values = call_.op.rule->lower({recording_.graph, args, outputs, call_.extent});
     Lowered out;
     out.written = written_tensors(call_);
     const bool derived = call_.op.form == Op::Form::kInplace || call_.op.form == Op::Form::kOut;
@@ -333,9 +230,9 @@ class CallLowering {
   }
 
  private:
-  ResultSpec describe(Value v) const {
+  ResultSpec describe(Value v, size_t result) const {
     return {scalar_type_of(v.dtype()), c10::DimVector(v.dims().begin(), v.dims().end()),
-            StrideChooser(call_).strides(v.dims())};
+            StrideChooser(call_, result).strides(v.dims())};
   }
 
   // Brings a rule's value to what metadata promised.
@@ -362,7 +259,7 @@ class CallLowering {
         out.results.push_back(values[i]);
         continue;
       }
-      const ResultSpec spec = i < known_.size() ? known_[i] : describe(values[i]);
+      const ResultSpec spec = i < known_.size() ? known_[i] : describe(values[i], i);
       out.results.push_back(conform(values[i], spec));
       out.fresh.push_back(spec);
     }
@@ -374,7 +271,9 @@ class CallLowering {
                 " tensors. Please report this.");
     for (size_t i = 0; i < values.size(); ++i) {
       const TensorArg& to = call_.tensors[static_cast<size_t>(out.written[i])];
-      const ResultSpec spec = results_known ? known_[i] : describe(values[i]);
+      TORCH_CHECK(!tpu::lower::is_undefined(values[i]), call_.op.name,
+                  ": an out= tensor is given for a result that output_mask leaves out");
+      const ResultSpec spec = results_known ? known_[i] : describe(values[i], i);
       if (known_.empty() || to.out) check_destination(call_, to, spec);
       out.results.push_back(results_known ? conform(values[i], spec) : values[i]);
       if (to.out) out.resized.push_back(spec);
@@ -388,12 +287,6 @@ class CallLowering {
 };
 
 }  // namespace
-
-c10::DimVector dense_strides_of(const at::Tensor& t) {
-  return t.is_non_overlapping_and_dense()
-             ? c10::DimVector(t.strides())
-             : c10::DimVector(at::infer_dense_strides(t.sizes(), t.strides()));
-}
 
 bool swallowed_by_metadata(const Op& op) {
   return metadata_of && op.form == Op::Form::kOut && op.base == metadata_of->base;

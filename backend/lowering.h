@@ -11,9 +11,6 @@ namespace torch_tpu {
 // nothing. True if `op` is that overload; its out arguments then are the results.
 bool swallowed_by_metadata(const Op& op);
 
-// The tensor's strides if it is dense, else those of a dense tensor in the same order.
-c10::DimVector dense_strides_of(const at::Tensor& t);
-
 struct Lowered {
   std::vector<tpu::ir::Value> results;  // fresh results, then written arguments' values
   std::vector<ResultSpec> fresh;        // one per fresh result

@@ -96,11 +96,14 @@ void mark_numbers(Op& op) {
   for (const ParamKind p : op.rule->params) {
     if (p == ParamKind::kContext || next >= op.rule_args.size()) continue;
     const int i = op.rule_args[next++];
-    if (i == kOutDtype || (p != ParamKind::kScalar && p != ParamKind::kCoefficient)) continue;
+    const bool run_time =
+        p == ParamKind::kScalar || p == ParamKind::kCoefficient || p == ParamKind::kExponent;
+    if (i == kOutDtype || !run_time) continue;
     const auto at = static_cast<size_t>(i);
     const bool list = is_list(op.handle.schema().arguments()[at]);
     op.args[at].kind = list ? Kind::kNumberList : Kind::kNumber;
     op.args[at].coefficient = p == ParamKind::kCoefficient;
+    op.args[at].exponent = p == ParamKind::kExponent;
   }
 }
 

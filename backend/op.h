@@ -21,6 +21,7 @@ struct ArgSpec {
   };
   Kind kind;
   bool coefficient = false;  // its being 0 or 1 is part of the key
+  bool exponent = false;     // its tpu::lower::exponent_class is part of the key
   bool written = false;
   bool out = false;    // an out= argument: written, never read
   bool dtype = false;  // a ScalarType, passed to rules as DType

@@ -151,6 +151,12 @@ std::unique_ptr<Plan> plan_of_lowered(Recording& recording, const OpCall& call,
 
 }  // namespace
 
+void check_ranges(const Plan& plan, const OpCall& call) {
+  for (const tpu::ir::NumberRange& r : plan.ranges) {
+    tpu::lower::require_fits(call.numbers[static_cast<size_t>(r.slot)], r.dtype);
+  }
+}
+
 Value in_memory_order(Value value, const ResultSpec& s) {
   const tpu::lower::ViewMap map{dtype_of(s.dtype), dims_of(s.sizes), dims_of(s.strides), 0};
   const size_t elements = at::detail::computeStorageNbytes(s.sizes, s.strides, 1);
@@ -173,7 +179,11 @@ std::unique_ptr<Plan> plan_of_recording(Recording& recording, const OpCall& call
     plan->results.push_back({.tensor = p.tensor});
     results.push_back(p.current);
   }
-  if (!results.empty()) compile_into(*plan, recording, call, results);
+  plan->ranges = recording.graph.number_ranges();
+  check_ranges(*plan, call);
+  if (!results.empty() || !recording.graph.checks().empty()) {
+    compile_into(*plan, recording, call, results);
+  }
   store_plan(*plan, key);
   return plan;
 }

@@ -27,6 +27,7 @@ struct Plan {
   std::vector<ResultSpec> resized_to;  // ...and what they become
   std::vector<int> parameters;         // tensor number whose cell supplies each array
   std::vector<tpu::ir::ScalarUse> words;
+  std::vector<tpu::ir::NumberRange> ranges;  // looked at before every launch
   std::vector<Position> positions;
   int64_t random_blocks = 0;
   std::vector<std::string> fallbacks;  // ops that the program runs as host calls for want of a rule
@@ -54,6 +55,9 @@ std::unique_ptr<Plan> plan_of_recording(Recording& recording, const OpCall& call
 
 // The stored plan of a key, from disk, with its program loaded; null if there is none.
 std::unique_ptr<Plan> load_plan(const tpu::Hash128& key);
+
+// Throws PyTorch's error for a number of the call that overflows the type it is read as.
+void check_ranges(const Plan& plan, const OpCall& call);
 
 // Runs the call by its plan: returns the fresh tensors.
 using Tensors = c10::SmallVector<at::Tensor, 4>;

@@ -130,6 +130,7 @@ void visit_plan(Stream& s, P& plan) {
   s.list(plan.resized_to, spec);
   s.numbers(plan.parameters);
   s.numbers(plan.words);
+  s.numbers(plan.ranges);
   s.list(plan.positions, [&](auto& p) {
     s.field(p.tensor);
     s.field(p.first_slot);

@@ -25,6 +25,16 @@ int64_t elements_of_storage(const at::Tensor& t) {
   return static_cast<int64_t>(t.storage().nbytes() / t.itemsize());
 }
 
+// FSDP frees a storage by resizing it to nothing; the tensors over it stay.
+void require_inside_storage(const at::Tensor& t) {
+  const size_t needed =
+      at::detail::computeStorageNbytes(t.sizes(), t.strides(), t.itemsize(), t.storage_offset());
+  TORCH_CHECK(t.numel() == 0 || needed <= t.storage().nbytes(), "setStorage: sizes ", t.sizes(),
+              ", strides ", t.strides(), ", storage offset ", t.storage_offset(), ", and itemsize ",
+              t.itemsize(), " requiring a storage size of ", needed,
+              " are out of bounds for storage of size ", t.storage().nbytes());
+}
+
 }  // namespace
 
 bool fills_storage(const at::Tensor& t) {
@@ -81,12 +91,14 @@ Value Recording::value_of(const at::Tensor& t, Cell& cell) {
 }
 
 Value Recording::read(const at::Tensor& t, const Values& starts) {
+  require_inside_storage(t);
   const Value array = value_of(t, Cell::of(t));
   const auto form = tpu::lower::decode_view(array.type(), view_map_of(t));
   return through_flags(t, tpu::lower::read_view(array, form, starts));
 }
 
 void Recording::write(const at::Tensor& t, Value value, const Values& starts) {
+  require_inside_storage(t);
   Cell& cell = Cell::of(t);
   const tpu::lower::ViewMap map = view_map_of(t);
   value = through_flags(t, tpu::hlo::convert(value, map.dtype));

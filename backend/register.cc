@@ -110,9 +110,8 @@ class Registrar {
     }
     // A factory's composite makes the tensor on the asked device and fills it by the out= form.
     const bool by_composite =
-        !takes_tensor(*handle) ||
-        (takes_device(*handle) &&
-         handle->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd));
+        (!takes_tensor(*handle) || takes_device(*handle)) &&
+        handle->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
     if (!by_composite) implement(*handle, rule, Op::Form::kFunctional, std::nullopt);
     for (const OperatorHandle& other : overloads_.of(base)) {
       if (has_out(other) && same_arguments(*handle, other)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/call.h"
 #include "backend/fallback.h"
+#include "backend/finite_check.h"
 #include "backend/host_call.h"
 #include "backend/mode.h"
 #include "bindings/module.h"
@@ -24,6 +25,7 @@ void bind_modes(py::module_& m) {
   m.def("get_eager_mode", [] { return static_cast<int>(eager_mode()); });
   m.def("set_eager_mode", [](int mode) { set_eager_mode(static_cast<EagerMode>(mode)); });
   m.def("exchange_thread_eager_mode", &exchange_thread_eager_mode);
+  m.def("set_finite_checks", &set_finite_checks);
   m.def("set_fallback_policy",
         [](const std::string& name) { set_fallback_policy(policy_named(name)); });
   m.def("fallback_counts", &fallback_counts);

@@ -18,17 +18,39 @@ void* release_gil() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr;
 
 void reacquire_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
 
-// "file.py:12" of the innermost Python frame; empty on a thread without one.
+// Whether a file belongs to PyTorch or to this package.
+bool is_library(const std::string& file) {
+  static const auto* folders = [] {
+    auto* list = new std::vector<std::string>;
+    for (const char* package : {"torch", "torch_tpu"}) {
+      for (const py::handle path : py::module_::import(package).attr("__path__")) {
+        list->push_back(py::cast<std::string>(path) + "/");
+      }
+    }
+    return list;
+  }();
+  return std::any_of(folders->begin(), folders->end(),
+                     [&](const std::string& folder) { return file.starts_with(folder); });
+}
+
+// "file.py:12" of the innermost Python frame of the user's program, or of the innermost if all are
+// PyTorch's; empty on a thread without one.
 std::string python_line() {
   const py::gil_scoped_acquire gil;
-  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  if (!frame) return {};
-  const auto code =
-      py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-  const auto file = py::cast<std::string>(code.attr("co_filename"));
-  const std::string line = file + ":" + std::to_string(PyFrame_GetLineNumber(frame));
-  Py_DECREF(frame);
-  return line;
+  std::string innermost;
+  auto frame = py::reinterpret_steal<py::object>(
+      reinterpret_cast<PyObject*>(PyThreadState_GetFrame(PyThreadState_Get())));
+  while (frame) {
+    auto* const f = reinterpret_cast<PyFrameObject*>(frame.ptr());
+    const auto code =
+        py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
+    const auto file = py::cast<std::string>(code.attr("co_filename"));
+    const std::string line = file + ":" + std::to_string(PyFrame_GetLineNumber(f));
+    if (!is_library(file)) return line;
+    if (innermost.empty()) innermost = line;
+    frame = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
+  }
+  return innermost;
 }
 
 bool run_decomposition(const c10::OperatorHandle& op, torch::jit::Stack& stack) {

@@ -36,7 +36,8 @@ Value mish(Value x) { return x * hlo::tanh(hlo::log1p(hlo::exp(x))); }
 
 Value elu(Value x, Scalar alpha, Scalar scale, Scalar input_scale) {
   return computed(x, [&](Value y) {
-    const Value negative = hlo::expm1(y * input_scale.like(y)) * (alpha.like(y) * scale.like(y));
+    const Value negative =
+        hlo::expm1(y * input_scale.exact_like(y)) * (alpha.exact_like(y) * scale.exact_like(y));
     return where(y <= 0.0, negative, y * scale.like(y));
   });
 }
@@ -44,9 +45,13 @@ Value elu(Value x, Scalar alpha, Scalar scale, Scalar input_scale) {
 Value hardtanh(Value x, Number low, Number high) {
   require(!ir::is_bool(x.dtype()), "Bool inputs not supported for hardtanh");
   refuse_complex(x);
+  for (const Number& limit : {low, high}) {
+    if (ir::is_integer(x.dtype())) require_fits(limit, DType::kS64);
+  }
   const bool negative = to_double(low) < 0 || to_double(high) < 0;
   require(!ir::is_unsigned_integer(x.dtype()) || !negative,
           "cannot do hardtanh on an unsigned type with negative limits");
+  for (const Number& limit : {low, high}) require_fits(limit, x.dtype());
   return computed(
       x, [&](Value y) { return clip(y, hlo::full_like(y, low), hlo::full_like(y, high)); });
 }
@@ -56,6 +61,7 @@ Value hardswish(Value x) { return x * relu6(x + 3) / 6; }
 Value hardsigmoid(Value x) { return relu6(x + 3) / 6; }
 
 Value hardshrink(Value x, Scalar lambda) {
+  lambda.require_fits(x.dtype());
   return computed(x, [&](Value y) {
     const Value l = lambda.like(y);
     return where((y >= -l) & (y <= l), 0.0, y);
@@ -72,14 +78,14 @@ Value softshrink(Value x, Scalar lambda) {
 
 Value softplus(Value x, Scalar beta, Scalar threshold) {
   return computed(x, [&](Value y) {
-    const Value b = beta.like(y);
+    const Value b = beta.exact_like(y);
     const Value scaled = y * b;
-    return where(scaled > threshold.like(y), y, hlo::log1p(hlo::exp(scaled)) / b);
+    return where(scaled > threshold.exact_like(y), y, hlo::log1p(hlo::exp(scaled)) / b);
   });
 }
 
 Value leaky_relu(Value x, Scalar slope) {
-  return computed(x, [&](Value y) { return where(y > 0.0, y, y * slope.like(y)); });
+  return computed(x, [&](Value y) { return where(y > 0.0, y, y * slope.exact_like(y)); });
 }
 
 Value prelu(Value x, Value weight) {
@@ -89,7 +95,8 @@ Value prelu(Value x, Value weight) {
 }
 
 Value threshold(Value x, Scalar limit, Scalar value) {
-  return computed(x, [&](Value y) { return where(y <= limit.like(y), value.like(y), y); });
+  value.require_fits(x.dtype());
+  return computed(x, [&](Value y) { return where(y <= limit.exact_like(y), value.like(y), y); });
 }
 
 // Halves of x along `axis`.
@@ -135,8 +142,8 @@ Value uniform(Value x) {
 // and by the middle of it otherwise.
 std::pair<Value, Value> rrelu(Value x, Value noise, Scalar lower, Scalar upper, bool training) {
   const Value y = hlo::convert(x, ir::compute_type(x.dtype()));
-  const Value low = lower.like(y);
-  const Value high = upper.like(y);
+  const Value low = lower.exact_like(y);
+  const Value high = upper.exact_like(y);
   if (!training) {
     return {hlo::convert(where(y > 0.0, y, y * ((low + high) * 0.5)), x.dtype()), noise};
   }

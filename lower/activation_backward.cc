@@ -46,16 +46,16 @@ Value mish_backward(Value grad, Value x) {
 Value elu_backward(Value grad, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result,
                    Value self_or_result) {
   return computed(grad, self_or_result, [&](Value g, Value y) {
-    const Value negative = alpha.like(y) * scale.like(y);
-    const Value inner = input_scale.like(y);
+    const Value negative = alpha.exact_like(y) * scale.exact_like(y);
+    const Value inner = input_scale.exact_like(y);
     const Value slope = is_result ? inner * (y + negative) : inner * negative * hlo::exp(y * inner);
-    return where(y > 0.0, g * scale.like(g), g * slope);
+    return where(y > 0.0, g * scale.exact_like(g), g * slope);
   });
 }
 
 Value hardtanh_backward(Value grad, Value x, Scalar low, Scalar high) {
   return computed(grad, x, [&](Value g, Value y) {
-    return where((y > low.like(y)) & (y < high.like(y)), g, 0.0);
+    return where((y > low.exact_like(y)) & (y < high.exact_like(y)), g, 0.0);
   });
 }
 
@@ -67,20 +67,21 @@ Value hardsigmoid_backward(Value grad, Value x) { return where((x > -3) & (x < 3
 
 Value shrink_backward(Value grad, Value x, Scalar lambda) {
   return computed(grad, x, [&](Value g, Value y) {
-    const Value l = lambda.like(y);
+    const Value l = lambda.exact_like(y);
     return where((y < -l) | (y > l), g, 0.0);
   });
 }
 
 Value softplus_backward(Value grad, Value x, Scalar beta, Scalar threshold) {
   return computed(grad, x, [&](Value g, Value y) {
-    const Value scaled = y * beta.like(y);
-    return where(scaled > threshold.like(y), g, g * hlo::logistic(scaled));
+    const Value scaled = y * beta.exact_like(y);
+    return where(scaled > threshold.exact_like(y), g, g * hlo::logistic(scaled));
   });
 }
 
 Value leaky_relu_backward(Value grad, Value x, Scalar slope) {
-  return computed(grad, x, [&](Value g, Value y) { return where(y > 0.0, g, g * slope.like(g)); });
+  return computed(grad, x,
+                  [&](Value g, Value y) { return where(y > 0.0, g, g * slope.exact_like(g)); });
 }
 
 // The weight's gradient has x's dims; PyTorch sums it.
@@ -92,7 +93,8 @@ std::pair<Value, Value> prelu_backward(Value grad, Value x, Value weight) {
 }
 
 Value threshold_backward(Value grad, Value x, Scalar limit) {
-  return computed(grad, x, [&](Value g, Value y) { return where(y <= limit.like(y), 0.0, g); });
+  return computed(grad, x,
+                  [&](Value g, Value y) { return where(y <= limit.exact_like(y), 0.0, g); });
 }
 
 Value sigmoid_backward(Value grad, Value y) { return grad * conjugate((1.0 - y) * y); }

@@ -171,6 +171,11 @@ Values fractional_max(Value x, Dims kernel, Dims size, Value samples) {
   Dims dims = x.dims();
   if (!batched) dims.insert(dims.begin(), 1);
   const Value image = hlo::reshape(x, dims);
+  require(samples.rank() == 3 && samples.dim(0) >= dims[0] && samples.dim(1) == dims[1],
+          "fractional_max_pool{}d: expected samples of {} planes by {}, got {}", n, dims[0],
+          dims[1], samples.type().str());
+  // A plane without a batch takes the first samples.
+  samples = hlo::slice_axis(samples, 0, 0, dims[0]);
   Located best = with_positions(image, n);
   for (int64_t i = n; i-- > 0;) {
     // The samples of two axes come in the order width, height; those of three in axis order.

@@ -119,7 +119,7 @@ Values backward(Value grad_out, Value input, const Optional& weight, const Stati
   const Value g = hlo::convert(grad_out, x.dtype());
   const Value r = at_channels(s.invstd, x);
   const Value normalized = (x - at_channels(s.mean, x)) * r;
-  Values out(3, not_asked_for(input));
+  Values out(3, undefined(input.graph()));
   if (mask[0]) {
     const Value scaled = affine(g, weight, std::nullopt);
     const Value dx =
@@ -193,7 +193,7 @@ Values backward_reduce(Value grad_out, Value input, Value mean, Value invstd, Op
   const Value sum = sum_over(g, axes);
   const Value along = sum_over(g * (x - at_channels(mean, x)), axes);
   const DType t = weight ? weight->dtype() : sum.dtype();
-  const Value nothing = not_asked_for(sum);
+  const Value nothing = undefined(sum.graph());
   const Value of_weight = along * hlo::convert(invstd, along.dtype());
   return {input_g ? sum : nothing, input_g ? along : nothing,
           weight_g ? hlo::convert(of_weight, t) : nothing, bias_g ? hlo::convert(sum, t) : nothing};

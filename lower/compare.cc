@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons and tests whose result is bool.
+// Comparisons and tests whose result is bool, and assertions of them.
+#include "core/hlo/shape.h"
 #include "lower/families.h"
 #include "lower/math.h"
 
@@ -29,6 +30,19 @@ Value is_signed_infinity(Value x, double infinity) {
 Value is_pos_inf(Value x) { return is_signed_infinity(x, INFINITY); }
 Value is_neg_inf(Value x) { return is_signed_infinity(x, -INFINITY); }
 
+// Raises if the one element of x is zero.
+Values assert_nonzero(Value x, std::string text) {
+  require(x.numel() > 0, "Boolean value of Tensor with no values is ambiguous");
+  require(x.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  const Value zero = hlo::reshape(~hlo::convert(x, DType::kPred), {});
+  x.graph().check(zero, hlo::convert(zero, DType::kS32),
+                  text.empty() ? "Assertion is failed" : text, ir::CheckKind::kRuntime);
+  return {};
+}
+Values assert_nonzero_plain(Value x) {
+  return assert_nonzero(x, "Expected Tensor with single nonzero value, but got zero");
+}
+
 }  // namespace
 
 Rules compare_rules() {
@@ -51,6 +65,8 @@ Rules compare_rules() {
       {"aten::isposinf", is_pos_inf},
       {"aten::isneginf", is_neg_inf},
       {"aten::signbit", sign_bit},
+      {"aten::_assert_async", assert_nonzero_plain, {.indexes = true}},
+      {"aten::_assert_async.msg", assert_nonzero, {.indexes = true}},
   };
 }
 

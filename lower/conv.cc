@@ -9,6 +9,7 @@
 #include "lower/families.h"
 #include "lower/matmul.h"
 #include "lower/promote.h"
+#include "lower/unsupported.h"
 
 namespace tpu::lower {
 namespace {
@@ -290,8 +291,17 @@ Value to_weight(Value wide, Value narrow, const Geometry& g, const Dims& weight_
   return weight_gradient(wide, narrow, g);
 }
 
+std::string kernel_name(int64_t spatial, bool transposed) {
+  const int64_t plane = std::max<int64_t>(spatial, 2);
+  return transposed ? fmt::format("slow_conv_transpose{}d_out_cpu", plane)
+                    : fmt::format("slow_conv{}d_cpu", plane);
+}
+
 Value convolution(Value input, Value weight, std::optional<Value> bias, Dims stride, Dims padding,
                   Dims dilation, bool transposed, Dims output_padding, int64_t groups) {
+  require(input.dtype() == weight.dtype(), "expected scalar type {} but found {}",
+          scalar_type_name(input.dtype()), scalar_type_name(weight.dtype()));
+  require_number(kernel_name(weight.rank() - 2, transposed), input.dtype());
   const Geometry g = geometry(weight, stride, padding, dilation, groups);
   const Dims extra = spread(output_padding, weight.rank() - 2);
   Value y = transposed ? to_wide(input, weight, g, transposed_result(input, weight, g, extra))

@@ -9,7 +9,11 @@
 namespace tpu::lower {
 namespace {
 
-Value fill_scalar(Value self, Scalar value) { return value.like(self); }
+// Of one element the CPU converts by way of float, without looking, what is narrower.
+Value fill_scalar(Value self, Scalar value) {
+  const bool narrow = ir::is_float(self.dtype()) && ir::byte_size(self.dtype()) < 4;
+  return self.numel() == 1 && narrow ? value.like(self) : value.exact_like(self);
+}
 
 Value fill_tensor(Value self, Value value) {
   require(value.rank() == 0,
@@ -52,23 +56,23 @@ Value polar(Value radius, Value angle) {
   return hlo::complex(v[0] * hlo::cos(v[1]), v[0] * hlo::sin(v[1]));
 }
 
-bool is_int(const Number& n) { return n.index() <= 1; }
+bool is_int(const Scalar& s) { return s.kind() <= Scalar::Kind::kInt; }
 
 // start, start + step, ... as the CPU computes them: integers in s64, f32 by way of f64.
-Value progression(Graph& graph, const Number& start, const Number& step, int64_t size, DType t) {
+Value progression(const Scalar& start, const Scalar& step, int64_t size, DType t) {
   DType c = ir::compute_type(t);
   if (ir::is_integer(t)) c = DType::kS64;
   const bool inexact = !is_int(start) || !is_int(step);
   if (t == DType::kF32 && inexact) c = DType::kF64;
-  const Value i = hlo::iota(graph, {c, {size}}, 0);
-  return hlo::convert(hlo::full_like(i, start) + hlo::full_like(i, step) * i, t);
+  const Value i = hlo::iota(start.graph(), {c, {size}}, 0);
+  return hlo::convert(start.like(i) + step.like(i) * i, t);
 }
 
 struct Interval {
   double start, end, step;
 };
-Interval checked_interval(const Number& start, const Number& end, const Number& step) {
-  const Interval r{to_double(start), to_double(end), to_double(step)};
+Interval checked_interval(std::span<const Number> n) {
+  const Interval r{to_double(n[0]), to_double(n[1]), n.size() > 2 ? to_double(n[2]) : 1};
   require(r.step != 0, "step must be nonzero");
   require(std::isfinite(r.start) && std::isfinite(r.end), "unsupported range: {} -> {}", r.start,
           r.end);
@@ -77,38 +81,39 @@ Interval checked_interval(const Number& start, const Number& end, const Number& 
   return r;
 }
 
-DType inferred_type(const Number& start, const Number& end, const Number& step) {
-  return is_int(start) && is_int(end) && is_int(step) ? DType::kS64 : DType::kF32;
-}
-
-Value arange(Graph& graph, Number start, Number end, Number step, std::optional<DType> dtype) {
-  const DType t = dtype.value_or(inferred_type(start, end, step));
+void require_range_type(const char* kernel, DType t) {
   const bool real = ir::is_float(t) && ir::byte_size(t) > 1;
   const bool wide_unsigned = ir::is_unsigned_integer(t) && t != DType::kU8;
-  require_dtype(real || (ir::is_integer(t) && !wide_unsigned), "arange_cpu", t);
-  const Interval r = checked_interval(start, end, step);
-  if (t != DType::kS64) {
-    const double size = std::ceil((r.end - r.start) / r.step);
-    return progression(graph, start, step, static_cast<int64_t>(size), t);
-  }
-  const int64_t by = to_int(step);
+  require_dtype(real || (ir::is_integer(t) && !wide_unsigned), kernel, t);
+}
+
+// The type in which the CPU's kernels read the numbers of a range.
+DType number_type(DType t) { return ir::is_integer(t) ? DType::kS64 : ir::compute_type(t); }
+
+int64_t arange_size(std::span<const Number> n, DType t) {
+  require_range_type("arange_cpu", t);
+  for (const Number& bound : n) require_fits(bound, DType::kF64);
+  for (const Number& bound : n) require_fits(bound, number_type(t));
+  const Interval r = checked_interval(n);
+  if (t != DType::kS64) return static_cast<int64_t>(std::ceil((r.end - r.start) / r.step));
+  const int64_t by = to_int(n[2]);
   if (by == 0) fail(ErrorKind::kValue, "step must be nonzero");
-  const int64_t span = to_int(end) - to_int(start);
-  return progression(graph, start, step, (span + by - (by > 0 ? 1 : -1)) / by, t);
+  return (to_int(n[1]) - to_int(n[0]) + by - (by > 0 ? 1 : -1)) / by;
 }
 
-// arange that includes its end.
-Value range(Graph& graph, Number start, Number end, Number step, std::optional<DType> dtype) {
-  const DType t = dtype.value_or(DType::kF32);
-  const bool real = ir::is_float(t) && ir::byte_size(t) > 1;
-  const bool wide_unsigned = ir::is_unsigned_integer(t) && t != DType::kU8;
-  require_dtype(real || (ir::is_integer(t) && !wide_unsigned), "range_cpu", t);
-  const Interval r = checked_interval(start, end, step);
-  const double size = std::floor((r.end - r.start) / r.step) + 1;
-  return progression(graph, start, step, static_cast<int64_t>(size), t);
+// Includes its end.
+int64_t range_size(std::span<const Number> n, DType t) {
+  require_range_type("range_cpu", t);
+  for (const Number& bound : n) require_fits(bound, DType::kF64);
+  const Interval r = checked_interval(n);
+  return static_cast<int64_t>(std::floor((r.end - r.start) / r.step)) + 1;
 }
-Value range_unit(Graph& graph, Number start, Number end, std::optional<DType> dtype) {
-  return range(graph, start, end, int64_t{1}, dtype);
+
+Value arange(Extent extent, Scalar start, Scalar, Scalar step, DType t) {
+  return progression(start, step, extent.size, t);
+}
+Value range_unit(Extent extent, Scalar start, Scalar, DType t) {
+  return progression(start, Scalar(start.graph(), int64_t{1}), extent.size, t);
 }
 
 // The type of points between two numbers, which must hold a complex end.
@@ -141,6 +146,8 @@ Value even_points(const Scalar& start, const Scalar& end, int64_t steps, DType c
 Value linspace(Graph&, Scalar start, Scalar end, int64_t steps, std::optional<DType> dtype) {
   const DType t = interval_type("linspace", start, end, dtype);
   require_dtype(!ir::is_bool(t), "linspace_cpu", t);
+  start.require_fits(t);
+  end.require_fits(t);
   const DType c = ir::is_integer(t) ? DType::kF64 : ir::compute_type(t);
   return hlo::convert(even_points(start, end, steps, c), t);
 }
@@ -244,9 +251,9 @@ Rules factory_rules() {
       {"aten::clone", clone, preserve},
       {"aten::complex", complex, as_input},
       {"aten::polar", polar, as_input},
-      {"aten::arange.start_step", arange},
-      {"aten::range", range_unit},
-      {"aten::range.step", range},
+      {"aten::arange.start_step", arange, {.extent = arange_size}},
+      {"aten::range", range_unit, {.extent = range_size}},
+      {"aten::range.step", arange, {.extent = range_size}},
       {"aten::linspace", linspace},
       {"aten::logspace", logspace},
       {"aten::eye", eye_square},

@@ -74,7 +74,8 @@ Values apply_to_each(const std::string& op, const Call& call) {
 }
 
 Rule each(const std::string& name, const std::string& op, Kinds kinds) {
-  Rule rule("aten::_foreach_" + name, +[](Values v) { return v; }, {.strides = Strides::kPreserve});
+  Rule rule("aten::_foreach_" + name, +[](Values v) { return v; },
+            {.strides = Strides::kPointwise});
   rule.lower = [op = "aten::" + op](const Call& call) { return apply_to_each(op, call); };
   rule.params = std::move(kinds);
   return rule;
@@ -104,7 +105,7 @@ void add_arithmetic(Rules& rules) {
   rules.push_back(each("mul.Tensor", "mul.Tensor", {kList, ParamKind::kTensor}));
   rules.push_back(each("div.Tensor", "div.Tensor", {kList, ParamKind::kTensor}));
   rules.push_back(each("pow.List", "pow.Tensor_Tensor", {kList, kList}));
-  rules.push_back(each("pow.Scalar", "pow.Tensor_Scalar", {kList, ParamKind::kStatic}));
+  rules.push_back(each("pow.Scalar", "pow.Tensor_Scalar", {kList, ParamKind::kExponent}));
   rules.push_back(each("pow.ScalarList", "pow.Tensor_Tensor", {kList, ParamKind::kScalar}));
   rules.push_back(each("pow.ScalarAndTensor", "pow.Scalar", {ParamKind::kScalar, kList}));
   rules.push_back(each("lerp.List", "lerp.Tensor", {kList, kList, kList}));
@@ -116,6 +117,7 @@ void add_arithmetic(Rules& rules) {
     }
   }
   rules.push_back(each("mm", "mm", {kList, kList}));
+  rules.back().traits.strides = Strides::kContiguous;
 }
 
 constexpr const char* kUnary[] = {
@@ -183,10 +185,10 @@ Values measured(Values self, Number ord, std::optional<DType> dtype) {
 
 Rules foreach_rules() {
   const Traits reduces{.reduction = true};
-  const Traits like_self{.strides = Strides::kPreserve};
+  const Traits pointwise{.strides = Strides::kPointwise};
   Rules rules{
-      {"aten::_foreach_addcmul.Tensor", add_scaled<hlo::mul>, like_self},
-      {"aten::_foreach_addcdiv.Tensor", add_scaled<hlo::div>, like_self},
+      {"aten::_foreach_addcmul.Tensor", add_scaled<hlo::mul>, pointwise},
+      {"aten::_foreach_addcdiv.Tensor", add_scaled<hlo::div>, pointwise},
       {"aten::_foreach_norm.Scalar", measured<norm_of>, reduces},
       {"aten::_foreach_powsum.Scalar", measured<power_sum>, reduces},
   };

@@ -104,14 +104,22 @@ void check_index_count(int64_t rank, const OptionalValues& indices) {
   }
 }
 
+// One number under a mask is masked_fill_ to PyTorch, which takes no bytes.
+void refuse_byte_mask(const OptionalValues& indices, Value values, bool accumulate) {
+  if (accumulate || values.numel() != 1 || !lone_mask(indices)) return;
+  for (const auto& v : indices) {
+    require(!v || v->dtype() != DType::kU8,
+            "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char");
+  }
+}
+
 Value index_put(Value self, OptionalValues indices, Value values, bool accumulate) {
   check_index_count(self.rank(), indices);
-  if (self.dtype() != values.dtype()) {
-    fail(ErrorKind::kIndex,
-         "Index put requires the source and destination dtypes match, got {} for the destination "
-         "and {} for the source.",
-         scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
-  }
+  require(self.dtype() == values.dtype(),
+          "Index put requires the source and destination dtypes match, got {} for the destination "
+          "and {} for the source.",
+          scalar_type_name(self.dtype()), scalar_type_name(values.dtype()));
+  refuse_byte_mask(indices, values, accumulate);
   if (const auto mask = lone_mask(indices)) return put_masked(self, *mask, values, accumulate);
   check_indices(self.dims(), indices);
   const IndexPlan plan(self.dims(), without_masks(self.dims(), indices, values));

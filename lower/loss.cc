@@ -152,11 +152,11 @@ Value soft_margin_loss_backward(Value grad, Value self, Value target, int64_t re
   return hlo::convert(result, self.dtype());
 }
 
-void check_beta(std::span<const Number> numbers) {
+void check_beta(std::span<const Number> numbers, DType) {
   require(numbers.empty() || to_double(numbers.back()) >= 0,
           "smooth_l1_loss does not support negative values for beta.");
 }
-void check_delta(std::span<const Number> numbers) {
+void check_delta(std::span<const Number> numbers, DType) {
   require(numbers.empty() || to_double(numbers.back()) > 0,
           "huber_loss does not support non-positive values for delta.");
 }

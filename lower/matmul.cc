@@ -16,6 +16,8 @@ Value narrow(Value wide, DType t) { return hlo::convert(wide, t); }
 // beta * self + alpha * product, in the product's type. With beta 0 self is not read, so that its
 // NaN does not appear.
 Value accumulate(Value self, Value product, const Coefficient& beta, const Coefficient& alpha) {
+  alpha.require_fits(product.dtype());
+  beta.require_fits(product.dtype());
   const Value scaled = alpha.times(product);
   if (beta.is_zero()) return scaled;
   const Value base = hlo::broadcast_to(hlo::convert(self, product.dtype()), product.dims());
@@ -125,6 +127,8 @@ Value matrix_vector(Value matrix, Value vector) {
 
 Value addmv(Value self, Value matrix, Value vector, Coefficient beta, Coefficient alpha) {
   require_number("addmv_impl_cpu", matrix.dtype());
+  beta.require_fits(matrix.dtype());
+  alpha.require_fits(matrix.dtype());
   return narrow(accumulate(self, matrix_vector(matrix, vector), beta, alpha), matrix.dtype());
 }
 
@@ -177,6 +181,7 @@ Value addr(Value self, Value a, Value b, Coefficient beta, Coefficient alpha) {
   for (const auto& [name, c] : {std::pair{"beta", &beta}, {"alpha", &alpha}}) {
     require(!integral || c->scalar().kind() < Scalar::Kind::kFloat,
             "For integral input tensors, argument {} must not be a floating point number.", name);
+    c->require_fits(t);
   }
   const DType wide = ir::compute_type(t);
   const Value product = hlo::mul(hlo::broadcast_in_dim(hlo::convert(a, wide), dims, {0}),

@@ -26,8 +26,6 @@ Value inverse_deviation(Value variance, Scalar eps) {
   return 1.0 / hlo::sqrt(variance + eps.like(variance));
 }
 
-Value not_asked_for(Value x) { return hlo::full(x.graph(), {x.dtype(), {0}}, int64_t{0}); }
-
 Value through_statistics(const NormGradient& n, const Dims& axes, bool centered) {
   const Dims& dims = n.gradient.dims();
   const Value along = spread(mean_over(n.gradient * n.normalized, axes), dims, axes);
@@ -114,7 +112,7 @@ Values layer_norm_backward(Value grad_out, Value input, Dims shape, Value mean, 
   const Value r = statistic(rstd, x);
   const Value normalized = (x - statistic(mean, x)) * r;
   const DType t = weight ? weight->dtype() : (bias ? bias->dtype() : input.dtype());
-  Values out(3, not_asked_for(input));
+  Values out(3, undefined(input.graph()));
   if (mask[0]) {
     const Value dx = through_statistics({scaled(g, weight), normalized, r}, axes, true);
     out[0] = hlo::convert(dx, input.dtype());
@@ -147,7 +145,7 @@ Values rms_norm_backward(Value grad_out, Value input, Dims shape, Value rstd,
   const Value g = hlo::convert(grad_out, x.dtype());
   const Value r = statistic(rstd, x);
   const Value normalized = x * r;
-  Values out(2, not_asked_for(input));
+  Values out(2, undefined(input.graph()));
   if (mask[0]) {
     const Value dx = through_statistics({scaled(g, weight), normalized, r}, axes, false);
     out[0] = hlo::convert(dx, input.dtype());
@@ -220,7 +218,7 @@ Values group_norm_backward(Value grad_out, Value input, Value mean, Value rstd,
   const auto per_weight = [&](Value v) {
     return hlo::convert(hlo::reshape(sum_over(v, others), {channels}), t);
   };
-  Values out(3, not_asked_for(input));
+  Values out(3, undefined(input.graph()));
   if (mask[0]) {
     const Value scaled_grad = weight ? g * per_channel(*weight, x) : g;
     const Value dx = through_statistics({scaled_grad, normalized, r}, axes, true);

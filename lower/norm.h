@@ -14,9 +14,6 @@ DType parameter_type(Value input, const OptionalValues& parameters);
 // 1 / sqrt(variance + eps)
 Value inverse_deviation(Value variance, Scalar eps);
 
-// Stands for a gradient that the caller's output mask leaves out; never read.
-Value not_asked_for(Value x);
-
 // The gradient of x̂ = (x - mean) / deviation, given g = dL/dx̂, when mean and deviation (1 / rstd)
 // are those of x over `axes`.
 struct NormGradient {

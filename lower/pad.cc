@@ -49,7 +49,7 @@ Value constant_pad(Value x, Dims pad, Scalar value) {
     low[static_cast<size_t>(p.axis)] = p.low;
     high[static_cast<size_t>(p.axis)] = p.high;
   }
-  return hlo::pad(x, value.as(x.dtype()), low, high, Dims(x.dims().size(), 0));
+  return hlo::pad(x, value.exact(x.dtype()), low, high, Dims(x.dims().size(), 0));
 }
 
 Value repeat_edge(Value x, int64_t axis, int64_t at, int64_t count) {

@@ -11,6 +11,7 @@ namespace {
 
 // self + alpha * other
 Value add(Value self, Value other, Coefficient alpha) {
+  alpha.require_fits(result_type(Values{self, other}));
   return computed(self, other, [&](Value x, Value y) { return x + alpha.times(y); });
 }
 
@@ -23,6 +24,7 @@ Value sub(Value self, Value other, Coefficient alpha) {
   require(!one_bool,
           "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
           "to invert a mask, use the `~` or `logical_not()` operator instead.");
+  alpha.require_fits(result_type(Values{self, other}));
   return computed(self, other, [&](Value x, Value y) { return x - alpha.times(y); });
 }
 
@@ -31,12 +33,14 @@ Value rsub(Value self, Value other, Coefficient alpha) { return sub(other, self,
 
 // self + value * a * b
 Value addcmul(Value self, Value a, Value b, Scalar value) {
-  return computed(self, a, b, [&](Value x, Value y, Value z) { return x + value.like(y) * y * z; });
+  return computed(self, a, b,
+                  [&](Value x, Value y, Value z) { return x + value.exact_like(y) * y * z; });
 }
 
 // self + value * a / b
 Value addcdiv(Value self, Value a, Value b, Scalar value) {
-  return computed(self, a, b, [&](Value x, Value y, Value z) { return x + value.like(y) * y / z; });
+  return computed(self, a, b,
+                  [&](Value x, Value y, Value z) { return x + value.exact_like(y) * y / z; });
 }
 
 Value lerp_value(Value start, Value end, Value weight) {
@@ -47,7 +51,8 @@ Value lerp_tensor(Value self, Value end, Value weight) {
   return computed(self, end, weight, lerp_value);
 }
 Value lerp_scalar(Value self, Value end, Scalar weight) {
-  return computed(self, end, [&](Value x, Value y) { return lerp_value(x, y, weight.like(x)); });
+  return computed(self, end,
+                  [&](Value x, Value y) { return lerp_value(x, y, weight.exact_like(x)); });
 }
 
 // Integers have no quotient by zero to return; the CPU's kernel refuses it.
@@ -75,9 +80,13 @@ Value floor_quotient(Value a, Value b) {
   return where(equals(b, 0), a / b, where(equals(quotient, 0), zero, rounded));
 }
 
+void require_quotient(const char* kernel, DType t) {
+  require_dtype(!ir::is_bool(t) && !ir::is_complex(t), kernel, t);
+}
+
 Value floor_divide(Value self, Value other) {
   return computed(self, other, [](Value a, Value b) {
-    require_dtype(!ir::is_bool(a.dtype()), "div_floor_cpu", a.dtype());
+    require_quotient("div_floor_cpu", a.dtype());
     refuse_zero(b);
     return floor_quotient(a, b);
   });
@@ -85,7 +94,7 @@ Value floor_divide(Value self, Value other) {
 
 Value trunc_divide(Value self, Value other) {
   return computed(self, other, [](Value a, Value b) {
-    require_dtype(!ir::is_bool(a.dtype()), "div_trunc_cpu", a.dtype());
+    require_quotient("div_trunc_cpu", a.dtype());
     refuse_zero(b);
     return truncate(a / b);
   });
@@ -115,12 +124,6 @@ Value fmod(Value self, Value other) {
     refuse_zero(b);
     return hlo::rem(a, b);
   });
-}
-
-std::optional<double> real_number(const Number& n) {
-  const auto* z = std::get_if<std::complex<double>>(&n);
-  if (z && z->imag() != 0) return std::nullopt;
-  return z ? z->real() : to_double(n);
 }
 
 // x^n for n > 0, by products.
@@ -158,23 +161,28 @@ Value power(Value x, Value exponent) {
   return where(equals(x, 0) & (hlo::real(exponent) > 0.0), 0.0, y);
 }
 
-Value pow_tensor_scalar(Value self, Number exponent) {
-  const DType t = result_type(self, Scalar(self.graph(), exponent));
+// What the CPU reads the exponent as, where it does not compute in wider numbers.
+void require_exponent(const Scalar& exponent, DType t) {
+  if (ir::is_integer(t) || ir::compute_type(t) != t) exponent.require_fits(t);
+}
+
+Value pow_tensor_scalar(Value self, Exponent exponent) {
+  const DType t = result_type(self, exponent.scalar());
+  require(!ir::is_integer(t) || !exponent.negative(),
+          "Integers to negative integer powers are not allowed.");
+  require_exponent(exponent.scalar(), t);
   const Value x = hlo::convert(self, ir::compute_type(t));
-  const auto e = real_number(exponent);
+  const auto e = exponent.special();
   const auto narrow = [&](Value v) { return hlo::convert(v, t); };
   if (e == 0.0) return narrow(hlo::full_like(x, 1.0));
-  if (ir::is_integer(t) && to_int(exponent) > 0) return power_of(x, to_int(exponent));
-  if (e && *e >= 1 && *e <= 8 && *e == std::floor(*e)) {
-    return narrow(power_of(x, static_cast<int64_t>(*e)));
-  }
+  if (e && *e >= 1) return narrow(power_of(x, static_cast<int64_t>(*e)));
   if (ir::is_float(t) || ir::is_complex(t)) {
     if (e == 0.5) return narrow(hlo::sqrt(x));
     if (e == -0.5) return narrow(hlo::rsqrt(x));
     if (e == -1.0) return narrow(1.0 / x);
     if (e == -2.0) return narrow(1.0 / (x * x));
   }
-  return narrow(power(x, hlo::full_like(x, exponent)));
+  return narrow(power(x, exponent.scalar().like(x)));
 }
 Value pow_scalar_tensor(Scalar self, Value exponent) {
   return binary<power>(number(self), exponent);
@@ -201,11 +209,34 @@ Value clamp_values(Value x, std::optional<Value> low, std::optional<Value> high)
   return hlo::convert(y, result_type(all));
 }
 
+// The CPU looks for a NaN among the limits, as doubles.
+void require_limits(Value self, const std::vector<std::optional<Scalar>>& limits) {
+  Values all{self};
+  for (const auto& s : limits) {
+    if (!s) continue;
+    s->require_fits(DType::kF64);
+    all.push_back(number(*s));
+  }
+  for (const auto& s : limits) {
+    if (s) s->require_fits(result_type(all));
+  }
+}
+
 Value clamp_scalar(Value self, std::optional<Scalar> low, std::optional<Scalar> high) {
+  require_limits(self, {low, high});
   const auto as_value = [](const std::optional<Scalar>& s) {
     return s ? std::optional<Value>(number(*s)) : std::nullopt;
   };
   return clamp_values(self, as_value(low), as_value(high));
+}
+
+Value clamp_min(Value self, Scalar low) {
+  require_limits(self, {low});
+  return binary<hlo::max>(self, number(low));
+}
+Value clamp_max(Value self, Scalar high) {
+  require_limits(self, {high});
+  return binary<hlo::min>(self, number(high));
 }
 
 // The other operand where one is NaN.
@@ -282,7 +313,7 @@ Value masked_fill(Value self, Value mask, Value value) {
                      hlo::broadcast_to(self, dims));
 }
 Value masked_fill_scalar(Value self, Value mask, Scalar value) {
-  return masked_fill(self, mask, value.as(self.dtype()));
+  return masked_fill(self, mask, value.exact(self.dtype()));
 }
 Value masked_fill_tensor(Value self, Value mask, Value value) {
   require(value.rank() == 0,
@@ -326,9 +357,9 @@ Rules pointwise_rules() {
       {"aten::fmin", binary<minimum_number>},
       {"aten::clamp", clamp_scalar},
       {"aten::clamp.Tensor", clamp_values},
-      {"aten::clamp_min", with_number<binary<hlo::max>>},
+      {"aten::clamp_min", clamp_min},
       {"aten::clamp_min.Tensor", binary<hlo::max>},
-      {"aten::clamp_max", with_number<binary<hlo::min>>},
+      {"aten::clamp_max", clamp_max},
       {"aten::clamp_max.Tensor", binary<hlo::min>},
       {"aten::logaddexp", binary<log_add_exp>},
       {"aten::logaddexp2", binary<log_add_exp2>},

@@ -116,20 +116,17 @@ Dims broadcast_dims(std::span<const Value> values) {
   return dims;
 }
 
-Values align(const Values& values) {
-  const DType t = result_type(values);
+Values align_as(const Values& values, DType t) {
   const Dims dims = broadcast_dims(values);
   Values out;
   for (const Value& v : values) out.push_back(hlo::broadcast_to(hlo::convert(v, t), dims));
   return out;
 }
 
+Values align(const Values& values) { return align_as(values, result_type(values)); }
+
 Values align_compute(const Values& values) {
-  const DType t = ir::compute_type(result_type(values));
-  const Dims dims = broadcast_dims(values);
-  Values out;
-  for (const Value& v : values) out.push_back(hlo::broadcast_to(hlo::convert(v, t), dims));
-  return out;
+  return align_as(values, ir::compute_type(result_type(values)));
 }
 
 Value number(const Scalar& s) {

@@ -23,9 +23,10 @@ Dims broadcast_dims(std::span<const Value> values);
 
 // The values in their common type, broadcast against each other. align() stays in the promoted
 // type; align_compute() goes to ir::compute_type of it (f32 for bf16 and f16), in which PyTorch's
-// CPU kernels compute: the caller converts the result back with narrow().
+// CPU kernels compute: the caller converts the result back with narrow(). align_as() goes to t.
 Values align(const Values& values);
 Values align_compute(const Values& values);
+Values align_as(const Values& values, DType t);
 
 // A pointwise op of N tensors: promote, broadcast, compute in compute_type, round once to the
 // promoted type. Use as a table entry: {"aten::mul.Tensor", pointwise<hlo::mul>}.
@@ -47,9 +48,8 @@ Value binary(Value a, Value b) {
 template <Value (*op)(Value, Value)>
 Value binary_in_float(Value a, Value b) {
   const DType t = float_type(result_type(Values{a, b}));
-  const Values v = align_compute({a, b});
-  const DType c = ir::compute_type(t);
-  return hlo::convert(op(hlo::convert(v[0], c), hlo::convert(v[1], c)), t);
+  const Values v = align_as({a, b}, ir::compute_type(t));
+  return hlo::convert(op(v[0], v[1]), t);
 }
 // Comparisons: promoted operands, pred result.
 template <Value (*op)(Value, Value)>

@@ -39,8 +39,6 @@ Value uniform_for(Draw& draw, const Dims& dims, DType self) {
 }
 
 Value uniform(Value self, Scalar from, Scalar to) {
-  require(ir::is_float(self.dtype()) || ir::is_complex(self.dtype()),
-          "\"check_uniform_bounds\" not implemented for '{}'", scalar_type_name(self.dtype()));
   Draw draw(self.graph());
   const Value result = real_or_complex(self, [&] {
     const Value u = uniform_for(draw, self.dims(), self.dtype());
@@ -54,11 +52,16 @@ Value uniform(Value self, Scalar from, Scalar to) {
   return hlo::convert(result, self.dtype());
 }
 
-void check_uniform(std::span<const Number> n) {
+void check_uniform(std::span<const Number> n, DType self) {
+  const DType t = ir::real_of(self);
+  require_dtype(ir::is_float(t), "check_uniform_bounds", self);
   if (n.size() < 2) return;
-  require(to_double(n[0]) <= to_double(n[1]),
-          "uniform_ expects to return a [from, to) range, but found from={} > to={}",
-          to_double(n[0]), to_double(n[1]));
+  const double from = to_double(n[0]);
+  const double to = to_double(n[1]);
+  require(std::abs(from) <= greatest_finite(t), "from is out of bounds for {}", cpp_name(t));
+  require(std::abs(to) <= greatest_finite(t), "to is out of bounds for {}", cpp_name(t));
+  require(from <= to, "uniform_ expects to return a [from, to) range, but found from={} > to={}",
+          from, to);
 }
 
 // A complex normal has the deviation shared between its parts.
@@ -76,7 +79,7 @@ Value normal(Value self, Scalar mean, Scalar std) {
   return hlo::convert(z * std.like(z) + mean.like(z), self.dtype());
 }
 
-void check_deviation(std::span<const Number> n) {
+void check_deviation(std::span<const Number> n, DType) {
   require(n.empty() || to_double(n.back()) >= 0.0, "normal expects std >= 0.0, but found std {}",
           n.empty() ? 0.0 : to_double(n.back()));
 }
@@ -126,7 +129,7 @@ Value exponential(Value self, Scalar lambda) {
           scalar_type_name(self.dtype()));
   return by_inverse(self, [&](Value u) { return -hlo::log(u) / lambda.like(u); });
 }
-void check_exponential(std::span<const Number> n) {
+void check_exponential(std::span<const Number> n, DType) {
   require(n.empty() || to_double(n[0]) > 0.0,
           "exponential_ expects lambda > 0.0, but found lambda={}", to_double(n[0]));
 }
@@ -135,7 +138,7 @@ Value geometric(Value self, Scalar p) {
   require_number("geometric", self.dtype());
   return by_inverse(self, [&](Value u) { return hlo::ceil(hlo::log(u) / hlo::log1p(-p.like(u))); });
 }
-void check_geometric(std::span<const Number> n) {
+void check_geometric(std::span<const Number> n, DType) {
   const double p = n.empty() ? 0.5 : to_double(n[0]);
   require(0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p={}", p);
 }
@@ -148,7 +151,7 @@ Value cauchy(Value self, Scalar median, Scalar sigma) {
   return by_inverse(
       self, [&](Value u) { return median.like(u) + sigma.like(u) * hlo::tan((u - 0.5) * M_PI); });
 }
-void check_cauchy(std::span<const Number> n) {
+void check_cauchy(std::span<const Number> n, DType) {
   require(n.size() < 2 || to_double(n[1]) > 0.0, "cauchy_ expects sigma > 0.0, but found sigma={}",
           to_double(n.back()));
 }
@@ -159,7 +162,7 @@ Value log_normal(Value self, Scalar mean, Scalar std) {
   const Value z = draw.normal(self.dims(), drawn_type(self.dtype()));
   return hlo::convert(hlo::exp(z * std.like(z) + mean.like(z)), self.dtype());
 }
-void check_log_normal(std::span<const Number> n) {
+void check_log_normal(std::span<const Number> n, DType) {
   require(n.size() < 2 || to_double(n[1]) > 0.0, "log_normal_ expects std > 0.0, but found std={}",
           to_double(n.back()));
 }
@@ -193,7 +196,7 @@ Value bernoulli_p(Value self, Scalar p) {
           scalar_type_name(self.dtype()));
   return bernoulli_as(p.as(DType::kF32), self.type());
 }
-void check_bernoulli(std::span<const Number> n) {
+void check_bernoulli(std::span<const Number> n, DType) {
   const double p = n.empty() ? 0.5 : to_double(n[0]);
   require(0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p={}", p);
 }
@@ -231,23 +234,11 @@ Value random_in(Value self, Value low, Value range) {
   return hlo::convert(draw.integers(self.dims(), low, range), self.dtype());
 }
 
-void check_bound(Value bound, const char* name, DType t) {
-  const IntegerRange r = representable(t);
-  const Value outside =
-      hlo::lt(bound, hlo::full_like(bound, r.low)) | hlo::gt(bound, hlo::full_like(bound, r.high));
-  bound.graph().check(outside, bound, fmt::format("{} is out of bounds for {}", name, cpp_name(t)),
-                      ir::CheckKind::kRuntime);
-}
-
 Value random_from(Value self, Scalar from, std::optional<Scalar> to) {
   const Value low = from.as(DType::kS64);
   const int64_t greatest = exact_integers(self.dtype()).high;
   const Value last =
       to ? to->as(DType::kS64) - hlo::full_like(low, int64_t{1}) : hlo::full_like(low, greatest);
-  if (ir::byte_size(self.dtype()) < 8) {
-    if (!from.literal()) check_bound(low, "from", self.dtype());
-    check_bound(last, "to - 1", self.dtype());
-  }
   const Value range = hlo::bitcast(last, DType::kU64) - hlo::bitcast(low, DType::kU64);
   return random_in(self, low, range + hlo::full_like(range, int64_t{1}));
 }
@@ -264,15 +255,24 @@ Value random_full(Value self) {
                    top + hlo::full_like(top, int64_t{1}));
 }
 
-void check_random_from(std::span<const Number> n) {
+void check_bounds(int64_t from, int64_t last, DType t) {
+  const IntegerRange r = representable(t);
+  require(from >= r.low && from <= r.high, "from is out of bounds for {}", cpp_name(t));
+  require(last >= r.low && last <= r.high, "to - 1 is out of bounds for {}", cpp_name(t));
+}
+
+void check_random_from(std::span<const Number> n, DType self) {
   if (n.size() < 2) return;
   require(to_int(n[0]) < to_int(n[1]),
           "random_ expects 'from' to be less than 'to', but got from={} >= to={}", to_int(n[0]),
           to_int(n[1]));
+  check_bounds(to_int(n[0]), to_int(n[1]) - 1, self);
 }
-void check_random_to(std::span<const Number> n) {
-  require(n.empty() || to_int(n[0]) > 0,
-          "random_ expects 'from' to be less than 'to', but got from=0 >= to={}", to_int(n[0]));
+void check_random_to(std::span<const Number> n, DType self) {
+  if (n.empty()) return;
+  require(to_int(n[0]) > 0, "random_ expects 'from' to be less than 'to', but got from=0 >= to={}",
+          to_int(n[0]));
+  check_bounds(0, to_int(n[0]) - 1, self);
 }
 
 Value randperm(Graph& graph, int64_t n) {
@@ -310,7 +310,7 @@ Value native_dropout_backward(Value grad, Value mask, Scalar scale) {
   return computed(grad, [&](Value g) { return g * hlo::convert(mask, g.dtype()) * scale.like(g); });
 }
 
-void check_dropout(std::span<const Number> n) {
+void check_dropout(std::span<const Number> n, DType) {
   const double p = n.empty() ? 0.5 : to_double(n[0]);
   require(0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p={}", 1 - p);
 }

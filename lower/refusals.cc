@@ -32,13 +32,14 @@ struct Refusal {
   std::string_view op;
   std::string_view kernel;  // as the CPU's message names it
   int types;                // refused by it
+  bool scalars = false;     // numbers take part in its type promotion
 };
 
 // Structured metadata accepts these types; the CPU's kernels do not.
 constexpr Refusal kRefusals[] = {
-    {"aten::__lshift__.Scalar", "lshift_cpu", kFloating},
+    {"aten::__lshift__.Scalar", "lshift_cpu", kFloating, true},
     {"aten::__lshift__.Tensor", "lshift_cpu", kBool | kFloating},
-    {"aten::__rshift__.Scalar", "rshift_cpu", kFloating},
+    {"aten::__rshift__.Scalar", "rshift_cpu", kFloating, true},
     {"aten::__rshift__.Tensor", "rshift_cpu", kBool | kFloating},
     {"aten::_prelu_kernel", "prelu_cpu", kNotReal},
     {"aten::_prelu_kernel_backward", "prelu_backward_cpu", kNotReal},
@@ -66,12 +67,12 @@ constexpr Refusal kRefusals[] = {
     {"aten::fmod.Tensor", "fmod_cpu", kBool | kComplex},
     {"aten::frac", "frac_cpu", kNotReal},
     {"aten::gcd", "gcd_cpu", kBool | kFloating},
-    {"aten::ge.Scalar", "ge_cpu", kComplex},
+    {"aten::ge.Scalar", "ge_cpu", kComplex, true},
     {"aten::ge.Tensor", "ge_cpu", kComplex},
     {"aten::gelu", "GeluKernelImpl", kNotReal},
     {"aten::gelu_backward", "GeluBackwardKernelImpl", kNotReal},
     {"aten::glu", "glu_cpu", kNotReal},
-    {"aten::gt.Scalar", "gt_cpu", kComplex},
+    {"aten::gt.Scalar", "gt_cpu", kComplex, true},
     {"aten::gt.Tensor", "gt_cpu", kComplex},
     {"aten::hardshrink", "hardshrink_cpu", kNotReal},
     {"aten::hardshrink_backward", "shrink_backward_cpu", kNotReal},
@@ -85,7 +86,7 @@ constexpr Refusal kRefusals[] = {
     {"aten::igamma", "igamma_cpu", kNotReal},
     {"aten::igammac", "igammac_cpu", kNotReal},
     {"aten::lcm", "lcm_cpu", kBool | kFloating},
-    {"aten::le.Scalar", "le_cpu", kComplex},
+    {"aten::le.Scalar", "le_cpu", kComplex, true},
     {"aten::le.Tensor", "le_cpu", kComplex},
     {"aten::leaky_relu", "leaky_relu_cpu", kNotReal},
     {"aten::leaky_relu_backward", "leaky_relu_backward_cpu", kNotReal},
@@ -98,13 +99,13 @@ constexpr Refusal kRefusals[] = {
     {"aten::logaddexp2", "logaddexp2_cpu", kNotReal},
     {"aten::logit", "logit_cpu", kComplex},
     {"aten::logit_backward", "logit_backward_cpu", kNotReal},
-    {"aten::lt.Scalar", "lt_cpu", kComplex},
+    {"aten::lt.Scalar", "lt_cpu", kComplex, true},
     {"aten::lt.Tensor", "lt_cpu", kComplex},
     {"aten::mish", "mish_cpu", kNotReal},
     {"aten::nextafter", "nextafter_cpu", kNotReal},
     {"aten::polygamma", "polygamma", kComplex},
     {"aten::pow.Tensor_Tensor", "pow", kBool},
-    {"aten::remainder.Scalar_Tensor", "remainder_cpu", kComplex},
+    {"aten::remainder.Scalar_Tensor", "remainder_cpu", kComplex, true},
     {"aten::remainder.Tensor", "remainder_cpu", kBool | kComplex},
     {"aten::round", "round_vml_cpu", kBool | kComplex},
     {"aten::round.decimals", "round_cpu", kNotReal},
@@ -165,6 +166,8 @@ Lowering guarded(Lowering lower, Refusal refusal) {
     Values tensors;
     for (const Arg& a : call.args) {
       if (const Value* v = std::get_if<Value>(&a)) tensors.push_back(*v);
+      const Scalar* s = std::get_if<Scalar>(&a);
+      if (s && refusal.scalars) tensors.push_back(number(*s));
     }
     const DType t = result_type(tensors);
     require_dtype((kind_of(t) & refusal.types) == 0, refusal.kernel, t);

@@ -3,6 +3,7 @@
 
 #include "core/hlo/shape.h"
 
+#include <cmath>
 #include <unordered_map>
 
 #include "lower/families.h"
@@ -33,6 +34,21 @@ int64_t to_int(const Number& n) {
   return static_cast<int64_t>(to_double(n));
 }
 
+std::optional<double> special_exponent(const Number& n) {
+  const auto* z = std::get_if<std::complex<double>>(&n);
+  if (z && z->imag() != 0) return std::nullopt;
+  const double e = to_double(n);
+  const bool whole = e == std::floor(e) && e >= -2 && e <= 8;
+  return whole || std::abs(e) == 0.5 ? std::optional(e) : std::nullopt;
+}
+
+uint8_t exponent_class(const Number& n) {
+  constexpr uint8_t kNegative = 1;
+  constexpr uint8_t kFirstSpecial = 8;
+  if (const auto e = special_exponent(n)) return static_cast<uint8_t>(*e * 2 + kFirstSpecial);
+  return to_double(n) < 0 ? kNegative : 0;
+}
+
 Scalar::Scalar(Graph& graph, Number literal)
     : graph_(&graph), kind_(kind_of_literal(literal)), literal_(literal) {}
 
@@ -52,10 +68,37 @@ DType Scalar::natural_type() const {
 
 Value Scalar::as(DType t) const {
   if (literal_) return hlo::constant(*graph_, t, *literal_);
+  // The words of an integer would drop the fraction that makes it true.
+  if (ir::is_bool(t) && kind_ >= Kind::kFloat) {
+    const Value x = graph_->scalar(slot_, kind_ == Kind::kFloat ? DType::kF64 : DType::kC128);
+    return hlo::ne(x, hlo::full_like(x, int64_t{0}));
+  }
   return hlo::convert(graph_->scalar(slot_, t), t);
 }
 
 Value Scalar::like(Value x) const { return hlo::broadcast_to(as(x.dtype()), x.dims()); }
+
+Exponent::Exponent(Scalar scalar, const Number& n)
+    : scalar_(scalar), special_(special_exponent(n)), negative_(to_double(n) < 0) {}
+
+void Scalar::require_fits(DType t) const {
+  if (literal_) return lower::require_fits(*literal_, t);
+  graph_->require_range(slot_, t);
+}
+
+Value Scalar::exact(DType t) const {
+  require_fits(t);
+  return as(t);
+}
+
+Value Scalar::exact_like(Value x) const {
+  require_fits(x.dtype());
+  return like(x);
+}
+
+void Coefficient::require_fits(DType t) const {
+  if (class_ == Class::kOther) scalar_.require_fits(t);
+}
 
 Value Coefficient::times(Value x) const { return is_one() ? x : hlo::mul(x, scalar_.like(x)); }
 

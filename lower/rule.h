@@ -7,12 +7,14 @@
 //   Scalar, std::optional<Scalar>, std::vector<Scalar>   numbers read at run time: changing them
 //                                                        compiles nothing (Scalar and float args)
 //   Coefficient        a run-time number whose being 0 or 1 is known (alpha, beta)
+//   Exponent           a run-time number, unless it is one that powers have a shorter form for
 //   bool, int64_t, double, Number, Dims, std::string, DType, optionals and lists of them
 //                                                        known while lowering, part of the key
 // Arguments of type Generator, Device, Layout, MemoryFormat and pin_memory are not passed. Trailing
 // arguments a rule does not need may be left out. Parameters that stand for no argument:
 //   Graph&             the graph under construction, for rules without tensor arguments
 //   const Outputs&     types of the outputs, where PyTorch's own metadata is known beforehand
+//   Extent             the size that Traits::extent found in run-time numbers
 //
 // Only the functional overload is declared; in-place and out= are derived from the schema. A rule
 // may also be declared for an overload that mutates arguments: it returns first the schema's fresh
@@ -47,6 +49,9 @@ using ir::Values;
 using Number = hlo::Literal;
 double to_double(const Number& n);
 int64_t to_int(const Number& n);
+// Throws PyTorch's "value cannot be converted to type ... without overflow" if n has no value in t.
+void require_fits(const Number& n, DType t);
+double greatest_finite(DType t);  // of real types; for integers the greatest number
 
 // A number of the call. Usually known only at run time; as(t) reads it in type t, rounded once.
 class Scalar {
@@ -61,6 +66,11 @@ class Scalar {
   DType natural_type() const;
   Value as(DType t) const;    // rank 0
   Value like(Value x) const;  // x's type
+  // Calls fail with PyTorch's text if the number overflows t, as its CPU kernels do that convert a
+  // Scalar to t.
+  void require_fits(DType t) const;
+  Value exact(DType t) const;  // require_fits() and as()
+  Value exact_like(Value x) const;
   std::optional<Number> literal() const { return literal_; }
 
  private:
@@ -79,11 +89,31 @@ class Coefficient {
   bool is_one() const { return class_ == Class::kOne; }
   const Scalar& scalar() const { return scalar_; }
   Value times(Value x) const;  // x itself for 1
+  void require_fits(DType t) const;
 
  private:
   Scalar scalar_;
   Class class_;
 };
+
+// The exponent of a power.
+class Exponent {
+ public:
+  Exponent(Scalar scalar, const Number& n);
+  const Scalar& scalar() const { return scalar_; }
+  std::optional<double> special() const { return special_; }
+  bool negative() const { return negative_; }
+
+ private:
+  Scalar scalar_;
+  std::optional<double> special_;
+  bool negative_;
+};
+// The exponent itself if it is one that powers have a shorter form for: -2, -1, and 0 to 8 by ones,
+// and by halves up to 1 in size.
+std::optional<double> special_exponent(const Number& n);
+// What of an exponent is part of the key: the special ones, and the sign of the others.
+uint8_t exponent_class(const Number& n);
 
 // Output types by PyTorch's native metadata; empty where the rule itself decides.
 struct Outputs {
@@ -94,13 +124,19 @@ struct Outputs {
 
 using OptionalValues = std::vector<std::optional<Value>>;
 using Arg = std::variant<std::monostate, Value, Values, OptionalValues, Scalar, std::vector<Scalar>,
-                         Coefficient, Number, Dims, std::vector<double>, std::vector<bool>,
-                         std::string, DType>;
+                         Coefficient, Exponent, Number, Dims, std::vector<double>,
+                         std::vector<bool>, std::string, DType>;
+
+// A size that depends on run-time numbers; part of the key in their stead.
+struct Extent {
+  int64_t size;
+};
 
 struct Call {
   Graph& graph;
   std::span<const Arg> args;
   const Outputs& outputs;
+  int64_t extent = 0;
 };
 
 // How a schema argument must reach the rule, as far as the caller has a choice.
@@ -108,6 +144,7 @@ enum class ParamKind : uint8_t {
   kTensor,       // Value and lists of it
   kScalar,       // run-time number(s)
   kCoefficient,  // run-time number, class in the key
+  kExponent,     // run-time number, class in the key
   kStatic,       // in the key
   kContext,      // stands for no argument
 };
@@ -136,6 +173,8 @@ template <>
 struct Decode<std::vector<Scalar>> : DecodeAlternative<std::vector<Scalar>, ParamKind::kScalar> {};
 template <>
 struct Decode<Coefficient> : DecodeAlternative<Coefficient, ParamKind::kCoefficient> {};
+template <>
+struct Decode<Exponent> : DecodeAlternative<Exponent, ParamKind::kExponent> {};
 template <>
 struct Decode<Number> : DecodeAlternative<Number, ParamKind::kStatic> {};
 template <>
@@ -173,7 +212,8 @@ struct Decode<std::optional<T>> {
 };
 
 template <class T>
-inline constexpr bool is_context = std::is_same_v<T, Graph> || std::is_same_v<T, Outputs>;
+inline constexpr bool is_context =
+    std::is_same_v<T, Graph> || std::is_same_v<T, Outputs> || std::is_same_v<T, Extent>;
 
 // Stands for a result that becomes an undefined tensor (None).
 inline Value undefined(Graph& graph) { return {&graph, -1}; }
@@ -189,13 +229,16 @@ enum class Strides : uint8_t {
   kSuggest,    // the first tensor's suggested memory format (channels_last stays channels_last)
 };
 
-// Host check of run-time numbers, on every call; throws tpu::Error with PyTorch's text.
-using NumberCheck = void (*)(std::span<const Number>);
+// Host check of run-time numbers, on every call; throws tpu::Error with PyTorch's text. `self` is
+// the dtype of the call's first tensor.
+using NumberCheck = void (*)(std::span<const Number>, DType self);
 
 struct Traits {
   Strides strides = Strides::kContiguous;
   std::vector<std::string> mutates = {};  // arguments written although the schema does not say so
   NumberCheck check = nullptr;
+  // A result's size by the run-time numbers and the out= tensor's dtype; may throw likewise.
+  int64_t (*extent)(std::span<const Number>, DType out) = nullptr;
   bool reduction = false;  // needs the compiler's fusion emitters to run fast
   bool indexes = false;    // calls Graph::check: the Python line is kept for the message
   // Numbers a random op draws, in 128-bit blocks, are counted by Graph::random_state.
@@ -230,6 +273,8 @@ decltype(auto) decode_next(const Call& call, size_t& next) {
     return static_cast<Graph&>(call.graph);
   } else if constexpr (std::is_same_v<D, Outputs>) {
     return static_cast<const Outputs&>(call.outputs);
+  } else if constexpr (std::is_same_v<D, Extent>) {
+    return Extent{call.extent};
   } else {
     static const Arg none;
     const size_t i = next++;

@@ -109,14 +109,14 @@ Value scatter_src(Value self, int64_t dim, Value index, Value src) {
   return scatter_elements(self, dim, index, src, Reduction::kAssign, true);
 }
 Value scatter_value(Value self, int64_t dim, Value index, Scalar value) {
-  const Value src = hlo::broadcast_to(value.as(self.dtype()), index.dims());
+  const Value src = hlo::broadcast_to(value.exact(self.dtype()), index.dims());
   return scatter_elements(self, dim, index, src, Reduction::kAssign, true);
 }
 Value scatter_reduce_src(Value self, int64_t dim, Value index, Value src, std::string reduce) {
   return scatter_elements(self, dim, index, src, reduction_named(reduce), true);
 }
 Value scatter_reduce_value(Value self, int64_t dim, Value index, Scalar value, std::string reduce) {
-  const Value src = hlo::broadcast_to(value.as(self.dtype()), index.dims());
+  const Value src = hlo::broadcast_to(value.exact(self.dtype()), index.dims());
   return scatter_elements(self, dim, index, src, reduction_named(reduce), true);
 }
 Value scatter_add(Value self, int64_t dim, Value index, Value src) {
@@ -151,6 +151,7 @@ Value index_add(Value self, int64_t dim, Value index, Value source, Coefficient 
   const bool vector = self.rank() <= 1;
   check_range(index, {0, size}, vector ? "index out of range in self" : out_of_bounds(axis, size),
               vector ? CheckKind::kIndex : CheckKind::kRuntime);
+  alpha.require_fits(self.dtype());
   const Value scaled = alpha.times(hlo::convert(source, ir::compute_type(self.dtype())));
   return by_rows(self, axis, as_position(flat_index(index), size), scaled, Reduction::kSum, true);
 }
@@ -186,6 +187,8 @@ Value index_fill(Value self, int64_t dim, Value index, Value value) {
   return by_rows(self, axis, from_end(flat_index(index), size), update, Reduction::kAssign, true);
 }
 Value index_fill_number(Value self, int64_t dim, Value index, Scalar value) {
+  const bool complex_only = value.kind() == Scalar::Kind::kComplex && !ir::is_complex(self.dtype());
+  if (!complex_only) value.require_fits(self.dtype());
   return index_fill(self, dim, index, number(value));
 }
 Value index_fill_tensor(Value self, int64_t dim, Value index, Value value) {
@@ -203,7 +206,7 @@ void require_mask(const char* op, DType t) {
 // The elements of `source` in order where `mask` is true.
 Value masked_scatter(Value self, Value mask, Value source) {
   require(self.dtype() == source.dtype(),
-          "masked_scatter: expected self and source to have same dtypes but got {} and {}",
+          "masked_scatter: expected self and source to have same dtypes but got{} and {}",
           scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
   require(mask.dtype() == DType::kPred,
           "masked_scatter_ only supports boolean masks, but got mask "

@@ -60,6 +60,7 @@ Value conjugate(Value x) {
 Value log_odds(Value x) { return hlo::log(x / (1.0 - x)); }
 
 Value logit(Value x, std::optional<Scalar> eps) {
+  if (eps) eps->require_fits(float_type(x.dtype()));
   return computed_in_float(x, [&](Value y) {
     if (!eps) return log_odds(y);
     const Value low = eps->like(y);
@@ -121,22 +122,9 @@ Value replace_non_finite(Value x, const std::optional<Scalar>& nan,
   return where(equals(x, -INFINITY), chosen(low, -greatest), y);
 }
 
-double greatest_finite(DType t) {
-  switch (ir::real_of(t)) {
-    case DType::kF16:
-      return 65504.0;
-    case DType::kBF16:
-      return 0x1.FEp127;
-    case DType::kF64:
-      return std::numeric_limits<double>::max();
-    default:
-      return std::numeric_limits<float>::max();
-  }
-}
-
 Value nan_to_num(Value x, std::optional<Scalar> nan, std::optional<Scalar> high,
                  std::optional<Scalar> low) {
-  const double greatest = greatest_finite(x.dtype());
+  const double greatest = greatest_finite(ir::real_of(x.dtype()));
   const auto replace = [&](Value y) { return replace_non_finite(y, nan, high, low, greatest); };
   if (ir::is_complex(x.dtype())) return hlo::complex(replace(hlo::real(x)), replace(hlo::imag(x)));
   return ir::is_float(x.dtype()) ? computed(x, replace) : x;

@@ -246,3 +246,45 @@ def test_anomaly_mode_and_inference_mode():
         y = torch.ones(3, device="tpu") * 2
         y.add_(1)
     same(y, torch.full((3,), 3.0))
+
+
+MASKS = [(True, False, False), (False, True, True), (True, True, False), (False, False, False)]
+
+
+def layer_norm_backward(x, w, mask):
+    _, mean, rstd = torch.native_layer_norm(x, [3], w[:3], None, 1e-5)
+    return torch.ops.aten.native_layer_norm_backward(x, x, [3], mean, rstd, w[:3], w[:3], mask)
+
+
+def group_norm_backward(x, w, mask):
+    _, mean, rstd = torch.native_group_norm(x, w, w, 2, 4, 3, 2, 1e-5)
+    return torch.ops.aten.native_group_norm_backward(x, x, mean, rstd, w, 2, 4, 3, 2, mask)
+
+
+def batch_norm_backward(x, w, mask):
+    _, mean, rstd = torch.native_batch_norm(x, w, w, None, None, True, 0.1, 1e-5)
+    return torch.ops.aten.native_batch_norm_backward(
+        x, x, w, None, None, mean, rstd, True, 1e-5, mask
+    )
+
+
+def convolution_backward(x, w, mask):
+    kernel = w[:, None, None].expand(4, 4, 1)
+    return torch.ops.aten.convolution_backward(
+        x, x, kernel, [4], [1], [0], [1], False, [0], 1, mask
+    )
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=str)
+@pytest.mark.parametrize(
+    "backward",
+    [layer_norm_backward, group_norm_backward, batch_norm_backward, convolution_backward],
+)
+def test_masked_out_gradients_are_none(backward, mask):
+    x, w = torch.randn(2, 4, 3), torch.rand(4)
+    results = backward(x.to("tpu"), w.to("tpu"), mask)
+    assert [r is not None for r in results] == list(mask)
+    expected = backward(x, w, (True, True, True))
+    for result, wanted, asked in zip(results, expected, mask, strict=True):
+        if asked:
+            same(result, wanted, rtol=1e-4, atol=1e-5)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 import torch
-from support import run_python
+from support import run_python, same
 
 WORK = """
 import json, torch
@@ -105,6 +105,37 @@ def test_a_view_is_filled_alone():
     expected[1:3, ::2] = 7
     expected[:, 4] = 0
     assert torch.equal(x.cpu(), expected)
+
+
+def compiles_of(function, values):
+    function(values[0])
+    before = torch.tpu.cache_stats()["compiles"]
+    for value in values[1:]:
+        function(value)
+    torch.tpu.synchronize()
+    return torch.tpu.cache_stats()["compiles"] - before
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_bounds_of_a_range_do_not_recompile(dtype):
+    def function(step):
+        bounds = (step, step * 12, step)
+        same(torch.arange(*bounds, dtype=dtype, device="tpu"), torch.arange(*bounds, dtype=dtype))
+
+    assert compiles_of(function, [3, 5, 7, 11, -4, -9]) == 0
+
+
+def test_exponents_do_not_recompile():
+    x = torch.rand(7) + 0.5
+    on_device = x.to("tpu")
+
+    def function(exponent):
+        same(on_device**exponent, x**exponent)
+
+    assert compiles_of(function, [1.7, 2.1, 0.3, 11.5, 9.25]) == 0
+    assert compiles_of(function, [9, 10, 11, 12]) == 0
+    for special in (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4, -3, -1.5):
+        function(special)
 
 
 def test_events_and_explanation():

@@ -17,6 +17,8 @@ from torch_tpu import _config
         ({"TORCH_TPU_DEFER_AND_FUSE": "1"}, "eager_mode", 0),
         ({"TORCH_TPU_LAUNCH_BLOCKING": "1", "TORCH_TPU_DEFER_AND_FUSE": "1"}, "eager_mode", 2),
         ({"TORCH_TPU_LAUNCH_BLOCKING": "0"}, "eager_mode", 1),
+        ({"TORCH_TPU_ENABLE_DEBUG_CHECKS": "1"}, "debug_checks", True),
+        ({"TORCH_TPU_INTERNAL_ENABLE_DEBUG_CHECKS": "1"}, "debug_checks", True),
         ({"TORCH_TPU_DEVICES": "4"}, "device_count", 4),
         ({"TPU_LIBRARY_PATH": "a"}, "plugin_path", "a"),
         ({"TPU_LIBRARY_PATH": "a", "TORCH_TPU_PJRT_PLUGIN": "b"}, "plugin_path", "b"),

@@ -32,6 +32,9 @@ def test_properties():
     assert properties.multi_processor_count == 1
     assert properties.plugin.endswith(".so")
     assert torch.float32 in torch.tpu.get_device_capability()["supported_dtypes"]
+    held = torch.accelerator.get_device_capability()["supported_dtypes"]
+    assert {torch.float32, torch.bfloat16, torch.int64, torch.complex64} <= set(held)
+    assert torch.quint8 not in held
     assert torch.tpu.is_bf16_supported()
 
 

@@ -10,7 +10,7 @@ import time
 import pytest
 import torch
 import torch.nn.functional as F
-from support import check_error, run_python, same
+from support import check, check_error, run_python, same
 
 X, Y, INDEX = torch.ones(2, 3), torch.ones(4), torch.tensor([0, 1])
 MISTAKES = {
@@ -53,22 +53,117 @@ MISTAKES = {
     "arange": lambda x, y, i: torch.arange(0, 5, -1, device=x.device),
     "chunk": lambda x, y, i: x.chunk(0),
     "partial overlap": lambda x, y, i: y[1:].add_(y[:-1]),
+    "floor of complex": lambda x, y, i: (x + 1j) // 2,
+    "rounded complex quotient": lambda x, y, i: torch.div(x + 1j, 2, rounding_mode="trunc"),
+    "remainder by complex": lambda x, y, i: torch.remainder(1j, x),
+    "order of complex": lambda x, y, i: x > 1j,
+    "shift by a fraction": lambda x, y, i: i << 1.5,
+    "mixed convolution": lambda x, y, i: F.conv2d(
+        x.new_ones(1, 3, 5, 5), x.new_ones(2, 3, 3, 3).double()
+    ),
+    "mixed transposed convolution": lambda x, y, i: F.conv_transpose1d(
+        x.new_ones(1, 3, 5), x.new_ones(3, 2, 3).int()
+    ),
+    "convolution of bool": lambda x, y, i: F.conv2d(
+        x.new_ones(1, 3, 5, 5).bool(), x.new_ones(2, 3, 3, 3).bool()
+    ),
+    "byte mask": lambda x, y, i: y.__setitem__((y > 0).byte(), 5),
+    "index_put dtype": lambda x, y, i: y.index_put_((i,), y[:2].double()),
+    "masked_scatter dtype": lambda x, y, i: y.masked_scatter(y > 0, y.double()),
+    "random_ range": lambda x, y, i: i.to(torch.uint8).random_(500),
+    "random_ from": lambda x, y, i: i.to(torch.uint8).random_(-5, 5),
+    "uniform_ of integers": lambda x, y, i: i.uniform_(),
+    "range of complex": lambda x, y, i: torch.arange(1j, 3, device=x.device),
+    "long range": lambda x, y, i: torch.arange(1e300, 1e301, dtype=torch.int64, device=x.device),
 }
 
 
-# What is not raised yet, with the reason.
-NOT_RAISED = {"fill overflow": "the check of run-time numbers does not know the tensor's dtype"}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=pytest.mark.xfail(reason=NOT_RAISED[n])) if n in NOT_RAISED else n
-        for n in MISTAKES
-    ],
-)
+@pytest.mark.parametrize("name", MISTAKES)
 def test_mistake(name):
     check_error(MISTAKES[name], X, Y, INDEX)
+
+
+M = torch.tensor([True, False, True])
+FIRST = torch.tensor([0])
+# The CPU's kernels convert a Python number to the tensor's dtype and refuse what overflows.
+CONVERTING = {
+    "fill_": lambda x, v: x.fill_(v),
+    "full": lambda x, v: torch.full((2,), v, dtype=x.dtype, device=x.device),
+    "new_full": lambda x, v: x.new_full((2,), v),
+    "masked_fill": lambda x, v: x.masked_fill(M.to(x.device), v),
+    "index_fill": lambda x, v: x.index_fill(0, FIRST.to(x.device), v),
+    "scatter": lambda x, v: x.scatter(0, FIRST.to(x.device), v),
+    "scatter reduce": lambda x, v: x.scatter(0, FIRST.to(x.device), v, reduce="add"),
+    "setitem": lambda x, v: x.__setitem__(0, v),
+    "setitem by mask": lambda x, v: x.__setitem__(M.to(x.device), v),
+    "setitem by list": lambda x, v: x.__setitem__([0, 1], v),
+    "pad": lambda x, v: F.pad(x, (1, 1), value=v),
+    "clamp": lambda x, v: x.clamp(0, v),
+    "clamp_max_": lambda x, v: x.clamp_max_(v),
+    "pow": lambda x, v: x**v,
+    "alpha": lambda x, v: torch.add(x, x, alpha=v),
+    "addcmul": lambda x, v: torch.addcmul(x, x, x, value=v),
+    "addmm": lambda x, v: torch.addmm(x.expand(3, 3), x.expand(3, 3), x.expand(3, 3), alpha=v),
+    "addmv": lambda x, v: torch.addmv(x, x.expand(3, 3), x, beta=v),
+    "addr": lambda x, v: torch.addr(x.expand(3, 3), x, x, beta=v),
+    "threshold": lambda x, v: F.threshold(x, v, 0),
+    "threshold value": lambda x, v: F.threshold(x, 0, v),
+    "hardtanh": lambda x, v: F.hardtanh(x, 0, v),
+    "where": lambda x, v: torch.where(M.to(x.device), x, v),
+    "linspace": lambda x, v: torch.linspace(0, v, 3, dtype=x.dtype, device=x.device),
+    "index_add": lambda x, v: x.index_add(0, FIRST.to(x.device), x[:1], alpha=v),
+    "foreach": lambda x, v: torch._foreach_addcmul([x], [x], [x], v),
+    "foreach pow": lambda x, v: torch._foreach_pow([x], v),
+}
+FLOATING = {
+    "lerp": lambda x, v: torch.lerp(x, x, v),
+    "leaky_relu": lambda x, v: F.leaky_relu(x, v),
+    "elu": lambda x, v: F.elu(x, v),
+    "softplus": lambda x, v: F.softplus(x, v),
+    "hardshrink": lambda x, v: F.hardshrink(x, v),
+    "logit": lambda x, v: torch.logit(x, v),
+    "uniform_": lambda x, v: x.uniform_(0, v),
+}
+OVERFLOWS = [
+    (torch.uint8, 999),
+    (torch.uint8, -300),
+    (torch.int8, 200),
+    (torch.int32, 2**40),
+    (torch.int64, 1e19),
+    (torch.float32, 1e300),
+    (torch.float16, 70000.0),
+    (torch.bfloat16, -1e39),
+    (torch.complex64, 1e300),
+]
+
+
+def raises_like_the_cpu(function, x, value):
+    try:
+        function(x.clone(), value)
+    except Exception:
+        check_error(lambda x: function(x, value), x)
+    else:
+        function(x.to("tpu"), value)
+
+
+@pytest.mark.parametrize(("dtype", "value"), OVERFLOWS, ids=str)
+@pytest.mark.parametrize("name", [*CONVERTING, *FLOATING])
+def test_number_that_overflows(name, dtype, value):
+    if name in FLOATING and not dtype.is_floating_point:
+        return
+    function = (CONVERTING | FLOATING)[name]
+    x = torch.ones(3, dtype=dtype)
+    raises_like_the_cpu(function, x, 1)  # the same program refuses one number and takes another
+    raises_like_the_cpu(function, x, value)
+
+
+def test_what_wraps_and_what_is_true():
+    check(lambda x: x.fill_(-1), torch.ones(2, dtype=torch.uint8))
+    for value in (0.5, 1e300, 1j, 0.0, -0.0, float("nan")):
+        check(lambda x, v=value: x.fill_(v), torch.ones(2, dtype=torch.bool))
+    check(lambda x: x / 999, torch.ones(2, dtype=torch.uint8))
+    check(lambda x: torch.copysign(x, -300), torch.ones(2, dtype=torch.uint8))
+    check(lambda x: x.fill_(float("inf")), torch.ones(2, dtype=torch.float16))
 
 
 @pytest.mark.parametrize("mode", ["STRICT", "DEBUG"])
@@ -184,3 +279,86 @@ def test_fork_before_start_works():
         assert torch.ones(3, device="tpu").sum().item() == 3
         """
     )
+
+
+OUT = {
+    "cat": lambda x, o: torch.cat([x, x], out=o),
+    "stack": lambda x, o: torch.stack([x, x], out=o),
+    "add": lambda x, o: torch.add(x, x, out=o),
+    "mean": lambda x, o: torch.mean(x, 0, out=o),
+    "sum": lambda x, o: torch.sum(x, 0, out=o),
+    "amax": lambda x, o: torch.amax(x, 0, out=o),
+    "aminmax": lambda x, o: torch.aminmax(x, dim=0, out=(o, torch.empty(0, device=x.device))),
+    "argmax": lambda x, o: torch.argmax(x, 0, out=o),
+    "all": lambda x, o: torch.all(x, 0, out=o),
+    "norm": lambda x, o: torch.linalg.vector_norm(x, 2, 0, out=o),
+    "mm": lambda x, o: torch.mm(x, x.t(), out=o),
+    "gather": lambda x, o: torch.gather(x, 0, x.long() * 0, out=o),
+    "tril": lambda x, o: torch.tril(x, out=o),
+    "clamp": lambda x, o: torch.clamp(x, 0, 1, out=o),
+    "where": lambda x, o: torch.where(x > 0, x, x, out=o),
+    "index_select": lambda x, o: torch.index_select(x, 0, x[0].long() * 0, out=o),
+    "take": lambda x, o: torch.take(x, x[0].long() * 0, out=o),
+    "cummax": lambda x, o: torch.cummax(
+        x, 0, out=(o, torch.empty(0, dtype=torch.long, device=x.device))
+    ),
+    "isin": lambda x, o: torch.isin(x, x, out=o),
+    "eq": lambda x, o: torch.eq(x, x, out=o),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int32, torch.bool], ids=str)
+@pytest.mark.parametrize("name", OUT)
+def test_dtype_of_out(name, dtype):
+    def function(x):
+        return OUT[name](x, torch.empty(0, dtype=dtype, device=x.device))
+
+    try:
+        function(X)
+    except Exception:
+        check_error(function, X)
+    else:
+        check(function, X)
+
+
+@pytest.mark.parametrize("values", [[0, 9], [0, -9]])
+@pytest.mark.parametrize("classes", [3, -1])
+def test_one_hot_out_of_range(values, classes):
+    index = torch.tensor(values)
+    try:
+        F.one_hot(index, classes)
+    except RuntimeError as error:
+        with pytest.raises(RuntimeError, match=str(error)):
+            F.one_hot(index.to("tpu"), classes)
+            torch.tpu.synchronize()
+    else:
+        check(lambda i: F.one_hot(i, classes), index)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("dims", [(2, 3), (2, 3, 1, 1)])
+def test_target_out_of_range(dims, reduction):
+    target = torch.tensor([0, 9], device="tpu").view(2, *dims[2:])
+    with torch.tpu.debug(), pytest.raises(IndexError, match="Target 9 is out of bounds") as caught:
+        F.nll_loss(torch.ones(dims, device="tpu"), target, reduction=reduction)
+    assert __file__ in str(caught.value), "the line is the user's, not PyTorch's"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + 1,
+        lambda x: x.add_(1),
+        lambda x: x.clone(),
+        lambda x: x.cpu(),
+        lambda x: x.copy_(torch.ones(3)),
+        lambda x: x.sum().item(),
+    ],
+)
+def test_freed_storage(function):
+    x = torch.ones(3, device="tpu")
+    x.untyped_storage().resize_(0)
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 0"):
+        function(x)
+    x.untyped_storage().resize_(12)
+    same(x.fill_(2), torch.full((3,), 2.0))

@@ -5,8 +5,9 @@ import threading
 
 import pytest
 import torch
-from support import check, same
+from support import check, run_python, same
 from torch.tpu import EagerMode
+from torch_tpu import _C
 
 MODES = [EagerMode.DEFER_NEVER, EagerMode.DEFER_NEVER_AND_LAUNCH_BLOCKING]
 
@@ -101,3 +102,52 @@ def test_precision():
     for name in ("medium", "high", "highest"):
         torch.set_float32_matmul_precision(name)
         check(lambda x: x @ x, torch.randn(8, 8), rtol=2e-2, atol=2e-2)
+
+
+@pytest.fixture
+def finite_checks():
+    _C.set_finite_checks(True)
+    yield
+    _C.set_finite_checks(False)
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda x: x.log(), r"aten::log: finite operands give -inf at \[1, 0\] of result 0"),
+        (lambda x: x.t().log(), r"aten::log: finite operands give -inf at \[0, 1\]"),
+        (lambda x: (x - 4).sqrt_(), r"aten::sqrt_: .* -?nan at \[0, 0\]"),
+        (lambda x: x.mul_(3e38)[1:].mul_(9), r"aten::mul_.Tensor: .* inf at \[0, 1\]"),
+        (lambda x: x.double() / 0, r"aten::div.Tensor: .* inf at \[0, 0\]"),
+    ],
+)
+def test_finite_checks_name_op_element_and_line(finite_checks, function, text):
+    x = torch.tensor([[2.0, 3.0], [0.0, 1.0]], device="tpu")
+    if "mul_" in text:
+        x = torch.tensor([[0.0, 0.0], [0.0, 1.0]], device="tpu")
+    with torch.tpu.debug(), pytest.raises(RuntimeError, match=text + ".*" + __file__):
+        function(x)
+
+
+def test_finite_checks_blame_the_origin_only(finite_checks):
+    x = torch.tensor([0.0, float("nan")], device="tpu")
+    with torch.tpu.debug():
+        x + 1  # the operand was not finite
+        torch.ones(3, device="tpu").masked_fill(torch.ones(3, device="tpu") > 0, float("-inf"))
+        torch.ones(3, dtype=torch.int64, device="tpu") * 2
+    x[:1].log()  # Strict looks at nothing
+    _C.set_finite_checks(False)
+    with torch.tpu.debug():
+        x[:1].log()
+
+
+def test_finite_checks_by_environment():
+    code = """
+import torch
+try:
+    torch.zeros(2, device="tpu").log()
+except RuntimeError as error:
+    print(error)
+"""
+    out = run_python(code, TORCH_TPU_LAUNCH_BLOCKING="1", TORCH_TPU_ENABLE_DEBUG_CHECKS="1").stdout
+    assert "finite operands give -inf at [0]" in out

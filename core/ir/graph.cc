@@ -135,6 +135,13 @@ bool Graph::is_wrapped(Value value) const {
   return std::find(wrapped_.begin(), wrapped_.end(), value.id()) != wrapped_.end();
 }
 
+void Graph::require_range(int slot, DType dtype) {
+  for (const NumberRange& r : number_ranges_) {
+    if (r.slot == slot && r.dtype == dtype) return;
+  }
+  number_ranges_.push_back({slot, dtype});
+}
+
 Graph::RandomState Graph::random_state(int64_t blocks) {
   if (!random_) {
     random_ = RandomState{scalar(kSeedSlot, DType::kU64), scalar(kOffsetSlot, DType::kU64)};

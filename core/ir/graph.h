@@ -63,6 +63,12 @@ struct ScalarUse {
   bool operator==(const ScalarUse&) const = default;
 };
 
+// A number of the call that must have a value in `dtype`, or the launch fails.
+struct NumberRange {
+  int slot;
+  DType dtype;
+};
+
 // How a scalar wanted as `dtype` travels: integers and bool below 64 bits as s32, floats below
 // 64 bits as f32, the others as themselves.
 DType carrier_type(DType dtype);
@@ -98,6 +104,8 @@ class Graph {
   // A Python number beside tensors: it takes part in type promotion only by its category.
   void mark_wrapped(Value value) { wrapped_.push_back(value.id()); }
   bool is_wrapped(Value value) const;
+  // Every launch looks whether the slot's number overflows `dtype`.
+  void require_range(int slot, DType dtype);
 
   // Seed and offset of the generator for an op that draws `blocks` 128-bit blocks, both u64[].
   // Later draws of the same graph start where this one ends; the generator's offset advances by
@@ -139,6 +147,7 @@ class Graph {
   const std::vector<ScalarUse>& scalar_uses() const { return scalar_uses_; }
   int words() const { return words_; }
   const std::vector<Check>& checks() const { return checks_; }
+  const std::vector<NumberRange>& number_ranges() const { return number_ranges_; }
 
   // Drops what `results` and the checks do not need: nodes, parameters, run-time scalars. Returns
   // the numbers of the parameters kept, which are then numbered anew. Once, before module().
@@ -190,6 +199,7 @@ class Graph {
   std::vector<int> parameters_;
   std::vector<ScalarUse> scalar_uses_;
   std::vector<int> wrapped_;
+  std::vector<NumberRange> number_ranges_;
   std::vector<int> scalar_values_;  // value id of each use, as its carrier
   int words_ = 0;
   int64_t random_blocks_ = 0;

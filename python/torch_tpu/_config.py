@@ -27,6 +27,7 @@ class Config:
     fallback: str  # one of warn, error, allow
     eager_mode: int
     host_calls: bool
+    debug_checks: bool
 
 
 def from_environment(env: Mapping[str, str]) -> Config:
@@ -42,6 +43,9 @@ def from_environment(env: Mapping[str, str]) -> Config:
         fallback=_choice(env, "TORCH_TPU_FALLBACK", _FALLBACK_POLICIES),
         eager_mode=_eager_mode(env),
         host_calls=_flag(env, "TORCH_TPU_HOST_CALLS", default="1"),
+        debug_checks=_flag(
+            env, "TORCH_TPU_ENABLE_DEBUG_CHECKS", "TORCH_TPU_INTERNAL_ENABLE_DEBUG_CHECKS"
+        ),
     )
 
 

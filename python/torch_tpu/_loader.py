@@ -42,6 +42,7 @@ def load() -> None:
     _C.set_fallback_policy(config.fallback)
     _C.set_host_calls(config.host_calls)
     _set_eager_mode(config.eager_mode)
+    _C.set_finite_checks(config.debug_checks)
     _register(device_module)
     _autocast.install()
     _precision.install()

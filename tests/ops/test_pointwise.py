@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from support import check
+from support import check, same
 
 INF, NAN = float("inf"), float("nan")
 FLOATS = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 7.3, INF, -INF, NAN, 1e30, 1e-30])
@@ -63,6 +63,49 @@ def test_ranges(bounds, dtype):
         bounds = (*bounds[:2], 2 if bounds[2] > 0 else -2)
     expected = torch.arange(*bounds, dtype=dtype)
     torch.testing.assert_close(torch.arange(*bounds, dtype=dtype, device="tpu").cpu(), expected)
+
+
+@pytest.mark.parametrize("sizes", [(3, 4), (4, 3), (5, 5), (0, 3), (1, 7)])
+@pytest.mark.parametrize("offset", [-3, -1, 0, 2, 9])
+def test_triangle_indices(sizes, offset):
+    for function in (torch.tril_indices, torch.triu_indices):
+        for dtype in (torch.int64, torch.int32):
+            expected = function(*sizes, offset, dtype=dtype)
+            actual = function(*sizes, offset, dtype=dtype, device="tpu:1")
+            assert actual.device == torch.device("tpu:1")
+            same(actual, expected, strides=True)
+
+
+def layouts(device):
+    make = torch.randn(120, generator=torch.Generator().manual_seed(1)).abs_().to(device)
+    return [
+        make[:6].view(2, 3),
+        make[:6].view(3, 2).t(),
+        make.view(2, 4, 5, 3).permute(0, 3, 1, 2),
+        make[:24].view(4, 6)[:, ::2],
+        make[:4],
+    ]
+
+
+FOREACH = {
+    "add": lambda x: torch._foreach_add(x, 2.0),
+    "list": lambda x: torch._foreach_mul(x, [t.contiguous() for t in x]),
+    "sqrt": torch._foreach_sqrt,
+    "scalars": lambda x: torch._foreach_sub(x, [1.0, 2.0, 3.0, 4.0, 5.0]),
+    "addcdiv": lambda x: torch._foreach_addcdiv(x, x, x, 2.0),
+    "packed": lambda x: torch._foreach_addcmul(x, x, x, torch.arange(5.0, device=x[0].device)),
+    "lerp": lambda x: torch._foreach_lerp(x, x[::-1][::-1], 0.3),
+    "pow": lambda x: torch._foreach_pow(x, 1.7),
+    "clamp": lambda x: torch._foreach_clamp_max(x, 0.5),
+    "norm": torch._foreach_norm,
+}
+
+
+@pytest.mark.parametrize("name", FOREACH)
+def test_each_result_of_a_list_keeps_its_layout(name):
+    actual, expected = (FOREACH[name](layouts(device)) for device in ("tpu", "cpu"))
+    for one, other in zip(actual, expected, strict=True):
+        same(one, other, strides=True)
 
 
 TEXTS = [

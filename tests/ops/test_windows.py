@@ -110,3 +110,16 @@ def test_unpooling_refuses_positions_outside():
     index = torch.full((1, 1, 2, 2), 16, device="tpu")
     with pytest.raises(RuntimeError, match="Found an invalid max index: 16"):
         F.max_unpool2d(x, index, 2).cpu()
+
+
+@pytest.mark.parametrize("batch", [(2,), ()])
+@pytest.mark.parametrize("sides", [2, 3])
+def test_fractional_pools(sides, batch):
+    function = (F.fractional_max_pool2d, F.fractional_max_pool3d)[sides - 2]
+    kernel, size = (4, 2, 3)[:sides], (10, 3, 2)[:sides]
+    samples = torch.rand(2, 4, sides)  # a plane without a batch takes the first
+
+    def pool(x, samples):
+        return function(x, kernel, size, _random_samples=samples, return_indices=True)
+
+    check(pool, torch.randn(*batch, 4, *(16, 7, 5)[:sides]), samples)
