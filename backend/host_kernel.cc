@@ -2,6 +2,7 @@
 #include "backend/host_kernel.h"
 
 #include <charconv>
+#include <deque>
 #include <shared_mutex>
 
 #include "backend/clean_state.h"
@@ -116,36 +117,64 @@ void append_tensors(const c10::IValue& v, std::vector<at::Tensor>& out) {
 // The call's operands and results as tensors, handed out in order.
 class HostKernel::Memory {
  public:
-  Memory(const HostCallFrame& frame, size_t fresh) : frame_(frame), next_written_(fresh) {
-    for (size_t i = 0; i < fresh; ++i) fresh_.push_back(tensor_over(frame.result(i)));
+  Memory(const HostCallFrame& frame, size_t fresh) : frame_(frame), fresh_(fresh) {
+    for (size_t i = 0; i < fresh; ++i) add_result();
   }
 
   at::Tensor operand() { return tensor_over(frame_.operand(next_operand_++)); }
-  at::Tensor out() {
-    written_.emplace_back(tensor_over(frame_.result(next_written_++)), at::Tensor());
-    return written_.back().first;
+  // The program gave its dims as they are, its memory in the other order.
+  at::Tensor matrix_by_columns() {
+    const at::Tensor t = operand();
+    c10::DimVector stored(t.sizes());
+    std::swap(stored[stored.size() - 1], stored[stored.size() - 2]);
+    return t.view(stored).transpose(-1, -2);
   }
-  at::Tensor mutated() {
+  const at::Tensor& out() { return add_result().seen; }
+  const at::Tensor& mutated() {
     at::Tensor initial = operand();
-    at::Tensor t = out();
-    t.copy_(initial);
-    written_.back().second = std::move(initial);
-    return t;
+    Result& r = add_result();
+    r.memory.copy_(initial);
+    r.initial = std::move(initial);
+    return r.seen;
   }
-  const std::vector<at::Tensor>& fresh() const { return fresh_; }
+  const at::Tensor& fresh(size_t i) const { return results_[i].seen; }
+  size_t fresh_count() const { return fresh_; }
+
+  // Kernels may leave flags (conjugation) and strides of their own on what they wrote.
+  void settle() {
+    for (Result& r : results_) {
+      TORCH_INTERNAL_ASSERT(r.seen.sizes() == r.memory.sizes(), "the kernel's result is not ",
+                            r.memory.sizes(), ", as its metadata says");
+      const bool plain = !r.seen.is_conj() && !r.seen.is_neg() &&
+                         r.seen.strides() == r.memory.strides() &&
+                         r.seen.const_data_ptr() == r.memory.const_data_ptr();
+      if (!plain) r.memory.copy_(r.seen.clone());
+    }
+  }
 
   // After a failure there are values all the same.
   void reset() {
-    for (at::Tensor& t : fresh_) t.zero_();
-    for (auto& [t, initial] : written_) initial.defined() ? t.copy_(initial) : t.zero_();
+    for (Result& r : results_) {
+      r.initial.defined() ? r.memory.copy_(r.initial) : r.memory.zero_();
+    }
   }
 
  private:
+  struct Result {
+    at::Tensor memory;
+    at::Tensor seen;     // the same memory as the kernel sees it
+    at::Tensor initial;  // what a tensor to be changed held before
+  };
+  Result& add_result() {
+    const at::Tensor memory = tensor_over(frame_.result(results_.size()));
+    results_.push_back({memory, memory.alias(), {}});
+    return results_.back();
+  }
+
   const HostCallFrame& frame_;
+  const size_t fresh_;
   size_t next_operand_ = 0;
-  size_t next_written_;
-  std::vector<at::Tensor> fresh_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> written_;  // with what it held before
+  std::deque<Result> results_;  // fresh ones, then written ones; handed out by reference
 };
 
 const HostKernel& HostKernel::of(const HostCallFrame& frame) {
@@ -186,6 +215,8 @@ HostKernel::Slot HostKernel::decode(const c10::Argument& argument, std::string_v
   switch (token[0]) {
     case 't':
       return {Kind::kTensor};
+    case 'q':
+      return {Kind::kByColumns};
     case 'w':
       return {Kind::kWrappedNumber};
     case 'o':
@@ -229,6 +260,9 @@ void HostKernel::run(const HostCallFrame& frame) const {
       case Slot::Kind::kTensor:
         stack.emplace_back(memory.operand());
         break;
+      case Slot::Kind::kByColumns:
+        stack.emplace_back(memory.matrix_by_columns());
+        break;
       case Slot::Kind::kWrappedNumber: {
         at::Tensor number = memory.operand();
         number.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -248,6 +282,7 @@ void HostKernel::run(const HostCallFrame& frame) const {
   }
   try {
     call(stack, memory);
+    memory.settle();
   } catch (...) {
     memory.reset();
     throw;
@@ -256,7 +291,7 @@ void HostKernel::run(const HostCallFrame& frame) const {
 
 void HostKernel::call(torch::jit::Stack& stack, Memory& memory) const {
   if (out_form_) {
-    for (const at::Tensor& t : memory.fresh()) stack.emplace_back(t);
+    for (size_t i = 0; i < memory.fresh_count(); ++i) stack.emplace_back(memory.fresh(i));
     out_form_->callBoxed(stack);
     return;
   }
@@ -276,7 +311,7 @@ void HostKernel::take_results(const torch::jit::Stack& stack, Memory& memory) co
   size_t next = 0;
   for (size_t i = 0; i < made.size(); ++i) {
     if (!wanted_[i]) continue;
-    const at::Tensor& to = memory.fresh()[next++];
+    const at::Tensor& to = memory.fresh(next++);
     TORCH_INTERNAL_ASSERT(made[i].defined() && made[i].sizes() == to.sizes(),
                           handle_.operator_name(), ": the kernel's result is not ", to.sizes(),
                           ", as its metadata says");

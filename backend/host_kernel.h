@@ -18,7 +18,15 @@ class HostKernel {
 
  private:
   struct Slot {
-    enum class Kind : uint8_t { kConstant, kTensor, kWrappedNumber, kList, kOut, kMutated };
+    enum class Kind : uint8_t {
+      kConstant,
+      kTensor,
+      kByColumns,
+      kWrappedNumber,
+      kList,
+      kOut,
+      kMutated
+    };
     Kind kind = Kind::kConstant;
     c10::IValue constant = {};
     std::vector<bool> defined = {};  // of a list's elements

@@ -4,6 +4,7 @@
 #include "backend/clean_state.h"
 #include "backend/convert.h"
 #include "backend/schema.h"
+#include "backend/strides.h"
 #include "core/hlo/host_call.h"
 
 namespace torch_tpu {

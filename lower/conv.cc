@@ -7,6 +7,7 @@
 #include "core/hlo/reduce.h"
 #include "lower/depthwise.h"
 #include "lower/families.h"
+#include "lower/host_kernels.h"
 #include "lower/matmul.h"
 #include "lower/promote.h"
 #include "lower/unsupported.h"
@@ -262,8 +263,47 @@ Value channel_product(Value input, Value weight, bool transposed, const Dims& ou
   return hlo::reshape(y, out);
 }
 
+// Kernels that lie side by side without touching are products with [c, kernel] columns. XLA:CPU
+// would multiply all the zeros of a gradient dilated by the stride.
+bool tiles(Value x, const Geometry& g) {
+  const auto all = [](const Dims& d, int64_t v) {
+    return std::all_of(d.begin(), d.end(), [v](int64_t e) { return e == v; });
+  };
+  return x.graph().target().cpu && g.groups == 1 && x.numel() > 0 && g.kernel == g.stride &&
+         all(g.dilation, 1) && all(g.padding, 0);
+}
+
+// [n, o, ...] by [o, c, kernel]: each position becomes a tile; what a stride leaves over is zero.
+Value tiled_backward(Value input, Value weight, const Geometry& g, const Dims& out) {
+  const auto n = static_cast<int64_t>(g.spatial());
+  const int64_t columns = weight.numel() / weight.dim(0);
+  const int64_t positions = input.numel() / input.dim(0) / input.dim(1);
+  const Value product = wide_dot(hlo::reshape(input, {input.dim(0), input.dim(1), positions}),
+                                 hlo::reshape(weight, {weight.dim(0), columns}),
+                                 {.lhs_contract = {1}, .rhs_contract = {0}});
+  Dims split{input.dim(0)};
+  for (int64_t i = 0; i < n; ++i) split.push_back(input.dim(i + 2));
+  split.push_back(weight.dim(1));
+  split.insert(split.end(), g.kernel.begin(), g.kernel.end());
+  Dims order{0, n + 1};
+  Dims joined{input.dim(0), weight.dim(1)};
+  Dims high{0, 0};
+  for (int64_t i = 0; i < n; ++i) {
+    order.push_back(i + 1);
+    order.push_back(n + 2 + i);
+    joined.push_back(input.dim(i + 2) * g.kernel[static_cast<size_t>(i)]);
+    high.push_back(out[static_cast<size_t>(i) + 2] - joined.back());
+  }
+  const Value y = hlo::reshape(hlo::transpose(hlo::reshape(product, split), order), joined);
+  const Dims none(high.size(), 0);
+  return hlo::pad(y, hlo::constant(y.graph(), y.dtype(), int64_t{0}), none, high, none);
+}
+
+HostConvolution host_form(const Geometry& g) { return {g.stride, g.padding, g.dilation, g.groups}; }
+
 // From the larger side to the smaller one, and back. `out` are the result's dims.
 Value to_narrow(Value input, Value weight, const Geometry& g, const Dims& out) {
+  if (const auto y = host_to_narrow(input, weight, host_form(g), out)) return *y;
   if (depthwise(input, g, input.dim(1))) {
     return depthwise_forward(input, weight, depthwise_windows(g, input.dims(), out));
   }
@@ -273,15 +313,18 @@ Value to_narrow(Value input, Value weight, const Geometry& g, const Dims& out) {
 }
 
 Value to_wide(Value input, Value weight, const Geometry& g, const Dims& out) {
+  if (const auto y = host_to_wide(input, weight, host_form(g), out)) return *y;
   if (depthwise(input, g, out[1])) {
     return depthwise_backward(input, weight, out[1], depthwise_windows(g, out, input.dims()));
   }
   if (multiplies_channels(input, g)) return channel_product(input, weight, true, out);
+  if (tiles(input, g)) return tiled_backward(input, weight, g, out);
   if (unrolls_depth(input, g)) return volume_backward(input, weight, g, out);
   return backward(input, weight, g, Dims(out.begin() + 2, out.end()));
 }
 
 Value to_weight(Value wide, Value narrow, const Geometry& g, const Dims& weight_dims) {
+  if (const auto y = host_to_weight(wide, narrow, host_form(g), weight_dims)) return *y;
   if (depthwise(wide, g, wide.dim(1))) {
     const Value gradient =
         depthwise_weight_gradient(wide, narrow, depthwise_windows(g, wide.dims(), narrow.dims()));

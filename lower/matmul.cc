@@ -5,6 +5,7 @@
 #include "core/hlo/reduce.h"
 #include "core/hlo/shape.h"
 #include "lower/families.h"
+#include "lower/host_kernels.h"
 #include "lower/promote.h"
 #include "lower/unsupported.h"
 
@@ -32,6 +33,7 @@ void require_same_dtype(Value a, Value b) {
 Value mm(Value a, Value b) {
   require_same_dtype(a, b);
   require_number("addmm_impl_cpu_", a.dtype());
+  if (const auto y = host_matmul(a, b)) return *y;
   return narrow(wide_matmul(a, b), a.dtype());
 }
 
@@ -44,6 +46,7 @@ Value bmm(Value a, Value b) {
   require_number("bmm", a.dtype());
   require(a.dtype() == b.dtype(), "expected scalar type {} but found {}",
           scalar_type_name(a.dtype()), scalar_type_name(b.dtype()));
+  if (const auto y = host_matmul(a, b)) return *y;
   return narrow(wide_matmul(a, b), a.dtype());
 }
 
@@ -55,6 +58,9 @@ Value addmm_in(Value self, Value a, Value b, DType out, const Coefficient& beta,
 }
 
 Value addmm(Value self, Value a, Value b, Coefficient beta, Coefficient alpha) {
+  if (beta.is_one() && alpha.is_one()) {
+    if (const auto y = host_addmm(self, a, b)) return *y;
+  }
   return addmm_in(self, a, b, a.dtype(), beta, alpha);
 }
 
@@ -142,6 +148,7 @@ Value mv(Value matrix, Value vector) {
           scalar_type_name(vector.dtype()), scalar_type_name(matrix.dtype()),
           scalar_type_name(vector.dtype()));
   require_number("addmv_impl_cpu", matrix.dtype());
+  if (const auto y = host_matrix_vector(matrix, vector)) return *y;
   return narrow(matrix_vector(matrix, vector), matrix.dtype());
 }
 

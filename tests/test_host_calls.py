@@ -75,6 +75,20 @@ def test_views_and_out():
     check(into, big, strides=False, rtol=1e-3, atol=1e-4)
 
 
+def test_kernels_that_leave_flags_on_their_results():
+    """The CPU's lu_solve returns a conjugate view from the right-hand side."""
+    x, y = square(dtype=torch.complex64), torch.randn(3, 5, dtype=torch.complex64)
+    factors = torch.linalg.lu_factor(x)
+    for adjoint in (False, True):
+        check(
+            lambda lu, p, y, a=adjoint: torch.linalg.lu_solve(lu, p, y, left=False, adjoint=a),
+            *factors,
+            y,
+            rtol=1e-4,
+            atol=1e-4,
+        )
+
+
 def test_in_place():
     def add_relu(x, y):
         torch.ops.aten._add_relu_.Tensor(x[1:, ::2], y)
@@ -155,3 +169,72 @@ def test_switched_off_by_the_environment():
         """,
         TORCH_TPU_HOST_CALLS="0",
     )
+
+
+# [batch, channels, size], [out, channels / groups, kernel], stride, padding, dilation, groups.
+CONVOLUTIONS = {
+    "grouped": ((4, 64, 20, 20), (64, 8, 3, 3), 1, 1, 1, 8),
+    "strided": ((4, 64, 21, 20), (128, 8, 3, 2), (2, 3), 1, 2, 8),
+    "depthwise": ((4, 32, 30, 30), (32, 1, 5, 5), 1, 2, 1, 32),
+    "two per channel": ((4, 32, 30, 30), (64, 1, 5, 5), 2, 2, 1, 32),
+    "line": ((4, 64, 300), (64, 16, 5), 2, 3, 1, 4),
+    "volume": ((2, 16, 8, 10, 10), (16, 4, 3, 3, 3), 1, 1, 1, 4),
+    "patches": ((2, 3, 50, 49), (64, 3, 16, 16), 16, 0, 1, 1),
+    "small patches": ((2, 3, 5, 4), (4, 3, 2, 2), 2, 0, 1, 1),
+    "patches of a line": ((2, 3, 11), (4, 3, 4), 4, 0, 1, 1),
+}
+
+
+@pytest.mark.parametrize("on", [True, False])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions(name, on, no_fallback):
+    torch_tpu._C.set_host_calls(on)
+    size, kernel, *rest, groups = CONVOLUTIONS[name]
+    stride, padding, dilation = (
+        list(v) if isinstance(v, tuple) else [v] * (len(size) - 2) for v in rest
+    )
+
+    def forward(x, w):
+        return torch.convolution(
+            x, w, None, stride, padding, dilation, False, [0] * len(stride), groups
+        )
+
+    def gradients(x, w):
+        return torch.autograd.grad(forward(x, w).square().sum(), (x, w))
+
+    def transposed(y, w):
+        extra = [s - 1 for s in stride]
+        return torch.convolution(y, w, None, stride, padding, dilation, True, extra, groups)
+
+    x, w = torch.randn(size, requires_grad=True), torch.randn(kernel, requires_grad=True)
+    close = {"rtol": 1e-3, "atol": 1e-2, "strides": False}
+    check(forward, x.detach(), w.detach(), **close)
+    check(gradients, x, w, **close)
+    check(transposed, forward(x, w).detach(), w.detach(), **close)
+    if x.dim() == 4:
+        last = x.detach().to(memory_format=torch.channels_last)
+        check(forward, last, w.detach(), **(close | {"strides": True}))
+
+
+def test_convolution_of_bfloat16(no_fallback):
+    x, w = torch.randn(2, 64, 20, 20), torch.randn(64, 8, 3, 3)
+    x, w = x.bfloat16(), w.bfloat16()
+    check(lambda x, w: torch.nn.functional.conv2d(x, w, groups=8), x, w, rtol=0.02, atol=0.1)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_products_of_bfloat16(on, no_fallback):
+    torch_tpu._C.set_host_calls(on)
+    functions = [
+        lambda a, b, c: a @ b,
+        lambda a, b, c: a @ b.t(),
+        lambda a, b, c: (a.t() @ a, a[:1] @ b, a[:1] @ b.t(), b @ a[0], b.t() @ a[0]),
+        lambda a, b, c: torch.addmm(c, a, b),
+        lambda a, b, c: torch.nn.functional.linear(a, b, c),
+        lambda a, b, c: torch.addmm(c, a, b, beta=0.5, alpha=2),
+        lambda a, b, c: torch.bmm(a.view(4, 16, 1024), b.view(4, 256, 1024).mT),
+        lambda a, b, c: a[:, ::2] @ b[::2],
+    ]
+    a, b, c = torch.randn(64, 1024), torch.randn(1024, 1024), torch.randn(1024)
+    for function in functions:
+        check(function, *(t.bfloat16() for t in (a, b, c)), rtol=0.02, atol=0.3)

@@ -3,8 +3,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "core/base/error.h"
 #include "core/hlo/attributes.h"
 
@@ -17,12 +15,10 @@ std::vector<Type> types_of(const Values& values) {
   return types;
 }
 
-// The dimensions of each type, minor to major.
-std::string row_major_layouts(const std::vector<Type>& types) {
+std::string layouts_text(const std::vector<Dims>& orders) {
   std::vector<std::string> layouts;
-  for (const Type& t : types) {
-    Dims order = all_axes(t.rank());
-    std::reverse(order.begin(), order.end());
+  layouts.reserve(orders.size());
+  for (const Dims& order : orders) {
     layouts.push_back(fmt::format("dense<{}> : tensor<{}xindex>",
                                   order.empty() ? "" : list_text(order), order.size()));
   }
@@ -98,17 +94,17 @@ Values custom_call(Graph& graph, std::string_view target, const Values& operands
                                                target, backend_config_dict)});
 }
 
-Values row_major_custom_call(Graph& graph, std::string_view target, const Values& operands,
-                             const std::vector<Type>& results,
-                             std::string_view backend_config_dict) {
+Values custom_call_in_order(Graph& graph, std::string_view target, const Values& operands,
+                            const std::vector<Type>& results, const MemoryOrders& orders,
+                            std::string_view backend_config_dict) {
   return graph.node({.op = "stablehlo.custom_call",
                      .inputs = operands,
                      .results = results,
                      .attributes = fmt::format(
                          "call_target_name = \"{}\", api_version = 4 : i32, backend_config = {}, "
                          "operand_layouts = {}, result_layouts = {}",
-                         target, backend_config_dict, row_major_layouts(types_of(operands)),
-                         row_major_layouts(results))});
+                         target, backend_config_dict, layouts_text(orders.operands),
+                         layouts_text(orders.results))});
 }
 
 Value optimization_barrier(Value x) {

@@ -26,10 +26,15 @@ int64_t philox_blocks(int64_t count, DType t);
 // `backend_config_dict` is the text of a dictionary attribute, braces included. For the typed FFI.
 Values custom_call(Graph& graph, std::string_view target, const Values& operands,
                    const std::vector<Type>& results, std::string_view backend_config_dict);
-// The same for a target that reads and writes dense row-major arrays.
-Values row_major_custom_call(Graph& graph, std::string_view target, const Values& operands,
-                             const std::vector<Type>& results,
-                             std::string_view backend_config_dict);
+// The same for a target that wants its arrays in a certain order in memory: per array its axes, the
+// most minor one first.
+struct MemoryOrders {
+  std::vector<Dims> operands;
+  std::vector<Dims> results;
+};
+Values custom_call_in_order(Graph& graph, std::string_view target, const Values& operands,
+                            const std::vector<Type>& results, const MemoryOrders& orders,
+                            std::string_view backend_config_dict);
 Value optimization_barrier(Value x);
 
 }  // namespace tpu::hlo

@@ -3,15 +3,23 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "core/base/error.h"
+#include "core/hlo/attributes.h"
 #include "core/hlo/control.h"
 
 namespace tpu::hlo {
 namespace {
 
 std::string hex(double d) { return fmt::format("{:016x}", std::bit_cast<uint64_t>(d)); }
+
+Dims row_major(const Type& type) {
+  Dims order = all_axes(type.rank());
+  std::reverse(order.begin(), order.end());
+  return order;
+}
 
 // Builds the arguments' text and the list of operands together.
 class Encoder {
@@ -20,6 +28,12 @@ class Encoder {
   void operator()(const Value& v) {
     token(v.graph().is_wrapped(v) ? "w" : "t");
     operands_.push_back(v);
+  }
+  void operator()(const HostByColumns& matrix) {
+    token("q");
+    by_columns_.resize(operands_.size());
+    by_columns_.push_back(true);
+    operands_.push_back(matrix.value);
   }
   void operator()(const std::vector<std::optional<Value>>& list) {
     std::string flags;
@@ -43,6 +57,7 @@ class Encoder {
   void operator()(const Dims& dims) { token(fmt::format("I{}", fmt::join(dims, ","))); }
   void operator()(const std::vector<double>& list) {
     std::vector<std::string> texts;
+    texts.reserve(list.size());
     for (const double d : list) texts.push_back(hex(d));
     token(fmt::format("D{}", fmt::join(texts, ",")));
   }
@@ -61,6 +76,15 @@ class Encoder {
 
   const std::string& text() const { return text_; }
   const Values& operands() const { return operands_; }
+  // In memory, most minor axis first.
+  std::vector<Dims> orders() const {
+    std::vector<Dims> orders;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      orders.push_back(row_major(operands_[i].type()));
+      if (i < by_columns_.size() && by_columns_[i]) std::swap(orders[i][0], orders[i][1]);
+    }
+    return orders;
+  }
 
  private:
   void token(std::string_view t) {
@@ -69,6 +93,7 @@ class Encoder {
   }
   std::string text_;
   Values operands_;
+  std::vector<bool> by_columns_;  // of the operands so far
 };
 
 }  // namespace
@@ -86,10 +111,13 @@ Values host_call(Graph& graph, const HostCall& call) {
   types.insert(types.end(), call.written.begin(), call.written.end());
   const Type status{DType::kS64, {}};
   types.push_back(status);
-  const Values made =
-      row_major_custom_call(graph, kHostCallTarget, encoder.operands(), types,
-                            fmt::format(R"({{op = "{}", args = "{}", results = "{}"}})", call.op,
-                                        encoder.text(), wanted));
+  std::vector<Dims> result_orders;
+  result_orders.reserve(types.size());
+  for (const Type& t : types) result_orders.push_back(row_major(t));
+  const Values made = custom_call_in_order(
+      graph, kHostCallTarget, encoder.operands(), types, {encoder.orders(), result_orders},
+      fmt::format(R"({{op = "{}", args = "{}", results = "{}"}})", call.op, encoder.text(),
+                  wanted));
   const Value failed = ne(made.back(), constant(graph, DType::kS64, int64_t{0}));
   graph.check(failed, made.back(), call.op, ir::CheckKind::kHostCall);
 

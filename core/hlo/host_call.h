@@ -5,6 +5,7 @@
 // The arguments travel as text, one token for each of the schema's, separated by spaces:
 //   -                     none
 //   t, w                  the next operand; w: it is a wrapped number
+//   q                     the next operand, its matrices stored by columns
 //   T101                  a list of tensors: the next operands, 0 for an undefined element
 //   o                     a tensor to be written: the next written result's memory
 //   m                     the same, holding the next operand's value at first
@@ -29,12 +30,16 @@ namespace tpu::hlo {
 inline constexpr std::string_view kHostCallTarget = "torch_tpu.host_call.1";
 
 struct HostDevice {};
+// Its last two axes change places in memory: no copy where the value is a transposed one.
+struct HostByColumns {
+  Value value;
+};
 struct HostWritten {
   std::optional<Value> initial;  // what the kernel finds in it
 };
-using HostArgument =
-    std::variant<std::monostate, Value, std::vector<std::optional<Value>>, HostWritten, Literal,
-                 Dims, std::vector<double>, std::vector<bool>, std::string, DType, HostDevice>;
+using HostArgument = std::variant<std::monostate, Value, std::vector<std::optional<Value>>,
+                                  HostByColumns, HostWritten, Literal, Dims, std::vector<double>,
+                                  std::vector<bool>, std::string, DType, HostDevice>;
 
 struct HostCall {
   std::string op;                          // with overload: "aten::convolution_backward"

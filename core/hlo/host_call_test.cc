@@ -17,14 +17,14 @@ TEST(HostCallTest, ArgumentsAreTextAndOperands) {
   const Value n = g.parameter({DType::kS64, {}});
   g.mark_wrapped(n);
   const std::vector<std::optional<Value>> list{x, std::nullopt};
-  const Values r = host_call(
-      g,
-      {.op = "aten::f.x",
-       .arguments = {x, n, std::monostate(), list, Literal(true), Literal(int64_t{-3}),
-                     Literal(0.5), Dims{1, 2}, Dims{}, std::vector<bool>{true, false},
-                     std::string("a\""), DType::kF32, HostDevice{}, HostWritten{x}, HostWritten{}},
-       .fresh = {Type{DType::kF32, {3}}, std::nullopt},
-       .written = {x.type(), Type{DType::kF32, {}}}});
+  const Values r =
+      host_call(g, {.op = "aten::f.x",
+                    .arguments = {x, n, std::monostate(), list, Literal(true), Literal(int64_t{-3}),
+                                  Literal(0.5), Dims{1, 2}, Dims{}, std::vector<bool>{true, false},
+                                  std::string("a\""), DType::kF32, HostDevice{}, HostByColumns{x},
+                                  HostWritten{x}, HostWritten{}},
+                    .fresh = {Type{DType::kF32, {3}}, std::nullopt},
+                    .written = {x.type(), Type{DType::kF32, {}}}});
   ASSERT_EQ(r.size(), 4u);
   EXPECT_EQ(r[0].type(), (Type{DType::kF32, {3}}));
   EXPECT_EQ(r[1].id(), -1);
@@ -35,11 +35,12 @@ TEST(HostCallTest, ArgumentsAreTextAndOperands) {
   const std::string text = body_text({r[0], r[2], r[3]});
   EXPECT_PRED_FORMAT2(IsSubstring,
                       R"(op = "aten::f.x", args = "t w - T10 b1 i-3 d3fe0000000000000 I1,2 I )"
-                      R"(B10 s6122 y16 x m o", results = "10")",
+                      R"(B10 s6122 y16 x q m o", results = "10")",
                       text);
   EXPECT_PRED_FORMAT2(IsSubstring,
                       "operand_layouts = [dense<[1, 0]> : tensor<2xindex>, "
-                      "dense<> : tensor<0xindex>, dense<[1, 0]>",
+                      "dense<> : tensor<0xindex>, dense<[1, 0]> : tensor<2xindex>, "
+                      "dense<[0, 1]>",
                       text);
 }
 

@@ -131,6 +131,13 @@ std::optional<int> Graph::scalar_slot(Value value) const {
   return std::nullopt;
 }
 
+bool Graph::is_transposed(Value value) const {
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    if (node->first_result == value.id()) return node->op == "stablehlo.transpose";
+  }
+  return false;
+}
+
 bool Graph::is_wrapped(Value value) const {
   return std::find(wrapped_.begin(), wrapped_.end(), value.id()) != wrapped_.end();
 }

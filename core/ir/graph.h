@@ -106,6 +106,8 @@ class Graph {
   bool is_wrapped(Value value) const;
   // Every launch looks whether the slot's number overflows `dtype`.
   void require_range(int slot, DType dtype);
+  // Whether the value is another one with its axes permuted: a view that a call may take as it is.
+  bool is_transposed(Value value) const;
 
   // Seed and offset of the generator for an op that draws `blocks` 128-bit blocks, both u64[].
   // Later draws of the same graph start where this one ends; the generator's offset advances by
