@@ -92,5 +92,43 @@ TEST(Checks, ManyFailuresDoNotPileUp) {
   EXPECT_EQ(count, 1024);
 }
 
+// A graph that checks numbers it knows: `values` below 0 fail.
+ProgramRef constant_program(const std::vector<int64_t>& values) {
+  ir::Graph graph;
+  const ir::Type number{ir::DType::kS64, {}};
+  const auto constant = [&](int64_t v) {
+    return graph.node1({.op = "stablehlo.constant",
+                        .inputs = {},
+                        .results = {number},
+                        .attributes = fmt::format("value = dense<{}> : tensor<i64>", v)});
+  };
+  for (const int64_t v : values) {
+    const ir::Value shown = constant(v);
+    const ir::Value bad =
+        graph.node1({.op = "stablehlo.compare",
+                     .inputs = {shown, constant(0)},
+                     .results = {{ir::DType::kPred, {}}},
+                     .attributes = "compare_type = #stablehlo<comparison_type SIGNED>, "
+                                   "comparison_direction = #stablehlo<comparison_direction LT>"});
+    graph.check(bad, shown, "found {}", ir::CheckKind::kRuntime);
+  }
+  const ir::Value x = graph.parameter(kVector);
+  const ir::Graph::Module module = graph.module({x});
+  return value_or_throw(test_runtime().compiler().compile(
+      {.op = "aten::test",
+       .module = module,
+       .layout = {.arrays = {kVector}, .results = {kVector}, .checks = graph.checks()}}));
+}
+
+TEST(Checks, ConstantConditions) {
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(launch(constant_program({0}), {filled(1)}).ok());
+    ASSERT_TRUE(launch(constant_program({0, 7}), {filled(1)}).ok());
+    EXPECT_EQ(raised(), "");
+  }
+  ASSERT_TRUE(launch(constant_program({3, -5, -6}), {filled(1)}).ok());
+  EXPECT_EQ(raised(), kRuntimeText + "found -5");
+}
+
 }  // namespace
 }  // namespace tpu::exec

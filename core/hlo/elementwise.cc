@@ -19,10 +19,18 @@ Value real_binary(std::string_view op, Value a, Value b) {
   return binary(op, a, b);
 }
 
+std::string_view compare_type(DType t) {
+  if (is_signed_integer(t)) return "SIGNED";
+  return is_float(t) || is_complex(t) ? "FLOAT" : "UNSIGNED";
+}
+
+// Without a compare_type the compiler folds comparisons of signed constants as unsigned ones.
 Value compare(std::string_view direction, Value a, Value b) {
   check_same_type("compare", a, b);
   return make("stablehlo.compare", {a, b}, {DType::kPred, a.dims()},
-              fmt::format("comparison_direction = #stablehlo<comparison_direction {}>", direction));
+              fmt::format("compare_type = #stablehlo<comparison_type {}>, "
+                          "comparison_direction = #stablehlo<comparison_direction {}>",
+                          compare_type(a.dtype()), direction));
 }
 
 Value order(std::string_view direction, Value a, Value b) {

@@ -39,7 +39,8 @@ TEST(ElementwiseTest, Comparison) {
   Graph g;
   const Value x = g.parameter({DType::kS8, {2}});
   EXPECT_EQ(body_text({lt(x, x)}),
-            "%1 = \"stablehlo.compare\"(%0, %0) <{comparison_direction = "
+            "%1 = \"stablehlo.compare\"(%0, %0) <{compare_type = "
+            "#stablehlo<comparison_type SIGNED>, comparison_direction = "
             "#stablehlo<comparison_direction LT>}> : (tensor<2xi8>, tensor<2xi8>) -> "
             "tensor<2xi1>\n");
 }
