@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools import hygiene, layering
-from tools.environment import PYTHON, ROOT, environment, run, say
+from tools.environment import PYTHON, ROOT, environment, run, say, status
 
 CPP_FOLDERS = ("include", "core", "lower", "backend", "bindings")
 PYTHON_FOLDERS = ("python", "tools", "tests", "examples", "benchmarks", "dev")
@@ -95,8 +95,9 @@ def _clang_tidy(full: bool) -> bool:
     if not files:
         return True
     build = ROOT / "build" / "asan"
-    if not (build / "compile_commands.json").exists():
-        run("cmake", "--preset", "asan", f"-DPython3_EXECUTABLE={PYTHON}")
+    configure = ("cmake", "--preset", "asan", f"-DPython3_EXECUTABLE={PYTHON}")
+    if status(*configure, "--log-level=WARNING"):
+        return False
     # Any C++ file of the database is compiled by gcc; clang does not know all of its warnings.
     command = ["clang-tidy", "--quiet", "-p", str(build), "--extra-arg=-Wno-unknown-warning-option"]
     halves = [files[0::2], files[1::2]]
