@@ -46,8 +46,9 @@ bool Device::run_postponed() {
     const Postponed p = std::move(impl_->postponed.front());
     impl_->postponed.pop_front();
     impl_->promised_bytes -= p.program->result_bytes;
-    std::vector<Array*> arguments;
-    for (const ArrayRef& a : p.arguments) arguments.push_back(a.get());
+    std::vector<Array*> arguments(p.arguments.size());
+    std::transform(p.arguments.begin(), p.arguments.end(), arguments.begin(),
+                   [](const ArrayRef& a) { return a.get(); });
     std::vector<pjrt::Buffer> values(p.results.size());
     const Status status = run({.program = p.program,
                                .arguments = arguments,
