@@ -117,7 +117,9 @@ split_with_sizes_copy sqrt square squeeze squeeze.multiple squeeze_copy stack st
 std_mean std_mean.unbiased stft sub sum sum_to_size t t_copy take take_along_dim tan tanh
 tensordot tile to topk torch.ops.aten._safe_softmax.default trace transpose transpose_copy
 trapezoid trapz triangular_solve tril triu true_divide trunc unbind unbind_copy unflatten unfold
-unfold_copy unravel_index unsafe_chunk unsafe_split unsqueeze unsqueeze_copy var var.unbiased
+unfold_copy unique unique_consecutive unravel_index unsafe_chunk unsafe_split unsqueeze
+unsqueeze_copy var
+var.unbiased
 var_mean var_mean.unbiased vdot view view_as view_as_complex view_copy vsplit vstack where xlogy
 zero_ zeros zeros_like
 """
