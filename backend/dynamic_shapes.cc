@@ -100,9 +100,42 @@ at::Tensor one_hot(const at::Tensor& self, int64_t classes) {
   return self.unsqueeze(-1).eq(at::arange(classes, self.options())).to(at::kLong);
 }
 
+void check_bincount(const at::Tensor& self, const at::Tensor* weights, int64_t minlength) {
+  TORCH_CHECK_NOT_IMPLEMENTED(c10::isIntegralType(self.scalar_type(), /*includeBool=*/false) &&
+                                  !c10::isBarebonesUnsignedType(self.scalar_type()),
+                              "\"bincount_cpu\" not implemented for '", self.scalar_type(), "'");
+  TORCH_CHECK(minlength >= 0, "minlength should be >= 0");
+  TORCH_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
+  TORCH_CHECK(!weights || (weights->dim() == 1 && weights->size(0) == self.size(0)),
+              "weights should be 1-d and have the same length as input");
+}
+
+at::Tensor bincount(const at::Tensor& self, const std::optional<at::Tensor>& weights,
+                    int64_t minlength) {
+  const bool weighted = weights && weights->defined();
+  check_bincount(self, weighted ? &*weights : nullptr, minlength);
+  const auto options = self.options().dtype(at::kLong);
+  if (self.numel() == 0) return at::zeros({minlength}, options);
+  if (Recording::current()) throw RecordingAbandoned("a recorded call's shape depends on data");
+  const CleanState clean;
+  const at::Tensor positions = self.to(at::kLong);
+  const at::Tensor ends = at::stack({positions.min(), positions.max()}).cpu();
+  TORCH_CHECK(ends.const_data_ptr<int64_t>()[0] >= 0,
+              "bincount only supports 1-d non-negative integral inputs.");
+  const int64_t size = std::max(ends.const_data_ptr<int64_t>()[1] + 1, minlength);
+  const at::ScalarType t = !weighted                              ? at::kLong
+                           : weights->scalar_type() == at::kFloat ? at::kFloat
+                                                                  : at::kDouble;
+  const at::Tensor share = weighted ? weights->to(t) : at::ones_like(positions);
+  return at::zeros({bucket(size)}, options.dtype(t))
+      .index_add_(0, positions, share)
+      .narrow(0, 0, size);
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("bincount", &bincount);
   m.impl("nonzero", &positions_of_nonzero);
   m.impl("nonzero.out", &nonzero_out);
   m.impl("repeat_interleave.Tensor", &repeat_interleave);

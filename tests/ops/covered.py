@@ -21,12 +21,15 @@ class Row:
 
 _PLAIN = """
 H T __getitem__ __radd__ __rand__ __rdiv__ __rmatmul__ __rmod__ __rmul__ __ror__ __rpow__ __rsub__
-__rxor__ _batch_norm_with_update _chunk_cat _native_batch_norm_legit _softmax_backward_data
-_unsafe_masked_index _unsafe_masked_index_put_accumulate _upsample_bilinear2d_aa abs acos acosh
+__rxor__ _batch_norm_with_update _chunk_cat _native_batch_norm_legit _segment_reduce.lengths
+_segment_reduce.offsets _softmax_backward_data
+_unsafe_masked_index _unsafe_masked_index_put_accumulate _upsample_bilinear2d_aa
+abs acos acosh
 add addbmm addcdiv addcmul addmm addmm.decomposed addmv addr alias_copy all allclose amax amin
 aminmax angle any arange argmax argmin argsort as_strided as_strided.partial_views as_strided_copy
 as_strided_scatter asin asinh atan atan2 atanh atleast_1d atleast_2d atleast_3d baddbmm bfloat16
-bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor block_diag
+bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor
+block_diag
 bmm bmm.triton_optimized bool broadcast_shapes broadcast_tensors broadcast_to bucketize byte
 cartesian_prod cat cdist cdouble ceil cfloat char chunk clamp clamp_max clamp_min clone
 column_stack combinations complex conj conj_physical constant_pad_nd contiguous copysign cos cosh
@@ -36,7 +39,9 @@ div.no_rounding_mode div.trunc_rounding dot double dsplit dstack einsum eq erf e
 exp2 expand expand_as expand_copy expm1 eye fft.fft2 fft.fftn fft.fftshift fft.ifft2 fft.ifftn
 fft.ifftshift fft.irfft2 fft.irfftn fft.rfft2 fft.rfftn fill flatten flip fliplr flipud float
 float_power floor floor_divide fmax fmin fmod frac frexp full full_like gather gcd ge gradient
-grid_sampler_2d grid_sampler_3d gt half hash_tensor heaviside hsplit hstack hypot i0 igamma
+grid_sampler_2d grid_sampler_3d gt half hash_tensor heaviside histc histogram histogramdd hsplit
+hstack hypot
+i0 igamma
 igammac index_add index_copy index_put index_reduce.amax index_reduce.amin index_reduce.mean
 index_reduce.prod index_select inner int isclose isfinite isin isinf isnan isneginf isposinf
 isreal item kron kthvalue lcm ldexp le lerp lgamma linalg.cross linalg.diagonal linalg.matrix_norm
@@ -60,7 +65,8 @@ nn.functional.batch_norm nn.functional.bilinear nn.functional.binary_cross_entro
 nn.functional.binary_cross_entropy_with_logits nn.functional.celu nn.functional.channel_shuffle
 nn.functional.conv1d nn.functional.conv2d nn.functional.conv3d nn.functional.conv_transpose1d
 nn.functional.conv_transpose2d nn.functional.conv_transpose3d nn.functional.cosine_embedding_loss
-nn.functional.cosine_similarity nn.functional.cross_entropy nn.functional.dropout
+nn.functional.cosine_similarity nn.functional.cross_entropy
+nn.functional.dropout
 nn.functional.dropout2d nn.functional.dropout3d nn.functional.elu nn.functional.embedding
 nn.functional.embedding_bag nn.functional.feature_alpha_dropout.without_train
 nn.functional.fractional_max_pool2d nn.functional.gaussian_nll_loss nn.functional.gelu
@@ -98,7 +104,8 @@ positive pow prod put quantile rad2deg ravel real reciprocal remainder renorm re
 repeat_interleave reshape reshape_as resize_ resize_as_ resolve_conj resolve_neg rot90 round
 round.decimals_0 round.decimals_3 round.decimals_neg_3 rsqrt rsub scalar_tensor scatter
 scatter_add scatter_reduce.amax scatter_reduce.amin scatter_reduce.mean scatter_reduce.prod
-scatter_reduce.sum searchsorted select select_scatter short sigmoid sign signal.windows.bartlett
+scatter_reduce.sum searchsorted select select_scatter short sigmoid sign
+signal.windows.bartlett
 signal.windows.blackman signal.windows.cosine signal.windows.exponential signal.windows.gaussian
 signal.windows.general_cosine signal.windows.general_hamming signal.windows.hamming
 signal.windows.hann signal.windows.kaiser signal.windows.nuttall signbit sin sinc sinh slice
