@@ -15,6 +15,7 @@ constexpr Rules (*kFamilies[])() = {
     class_loss_rules,
     compare_rules,
     conv_rules,
+    ctc_rules,
     distance_rules,
     embedding_bag_rules,
     embedding_rules,

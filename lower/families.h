@@ -19,6 +19,7 @@ Rules bitwise_rules();
 Rules class_loss_rules();
 Rules compare_rules();
 Rules conv_rules();
+Rules ctc_rules();
 Rules distance_rules();
 Rules embedding_rules();
 Rules embedding_bag_rules();
