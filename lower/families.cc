@@ -40,6 +40,7 @@ constexpr Rules (*kFamilies[])() = {
     random_rules,
     reduce_rules,
     rnn_rules,
+    sample_gradient_rules,
     sampling_rules,
     scan_rules,
     scatter_rules,

@@ -47,6 +47,7 @@ Rules rnn_rules();
 Rules sampling_rules();
 Rules scan_rules();
 Rules scatter_rules();
+Rules sample_gradient_rules();
 Rules segment_rules();
 Rules shape_rules();
 Rules softmax_rules();
