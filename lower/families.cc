@@ -37,6 +37,7 @@ constexpr Rules (*kFamilies[])() = {
     polynomial_rules,
     pool_rules,
     position_rules,
+    quantize_rules,
     random_rules,
     reduce_rules,
     rnn_rules,

@@ -41,6 +41,7 @@ Rules pointwise_rules();
 Rules polynomial_rules();
 Rules pool_rules();
 Rules position_rules();
+Rules quantize_rules();
 Rules random_rules();
 Rules reduce_rules();
 Rules rnn_rules();
