@@ -134,3 +134,9 @@ def test_repeats_are_counted_on_the_device(no_fallback):
     for mistaken in (repeats - 1, repeats[None], repeats.float()):
         check_error(torch.repeat_interleave, mistaken)
     check_error(lambda r: torch.repeat_interleave(r, output_size=4), repeats)
+
+
+def test_factories_left_to_the_device(no_fallback):
+    for make in (torch.tril_indices, torch.triu_indices):
+        same(make(4, 5, 1, device="tpu"), make(4, 5, 1))
+        same(make(3, 2, dtype=torch.int32, device="tpu"), make(3, 2, dtype=torch.int32))

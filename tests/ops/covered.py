@@ -104,7 +104,7 @@ positive pow prod put quantile rad2deg ravel real reciprocal remainder renorm re
 repeat_interleave reshape reshape_as resize_ resize_as_ resolve_conj resolve_neg rot90 round
 round.decimals_0 round.decimals_3 round.decimals_neg_3 rsqrt rsub scalar_tensor scatter
 scatter_add scatter_reduce.amax scatter_reduce.amin scatter_reduce.mean scatter_reduce.prod
-scatter_reduce.sum searchsorted select select_scatter short sigmoid sign
+scatter_reduce.sum searchsorted select select_scatter sgn short sigmoid sign
 signal.windows.bartlett
 signal.windows.blackman signal.windows.cosine signal.windows.exponential signal.windows.gaussian
 signal.windows.general_cosine signal.windows.general_hamming signal.windows.hamming
@@ -140,7 +140,7 @@ nonzero roll
 
 # Their gradients need an operator that runs on the host.
 _NO_GRADIENT = """
-index_fill sgn
+index_fill
 """
 
 ROWS = [Row(name) for name in _PLAIN.split()]
