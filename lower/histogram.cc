@@ -46,7 +46,7 @@ void check_finite(Value low, Value high, const std::string& nan_text, const std:
 
 // histc
 
-void check_histc_range(std::span<const Number> numbers) {
+void check_histc_range(std::span<const Number> numbers, DType) {
   const double low = to_double(numbers[0]);
   const double high = to_double(numbers[1]);
   if (low == high) return;  // the data's range

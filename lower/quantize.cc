@@ -21,7 +21,7 @@ void require_bounds(int64_t low, int64_t high) {
 }
 
 // Scale, zero point, least and greatest.
-void check_zero_point(std::span<const Number> n) {
+void check_zero_point(std::span<const Number> n, DType) {
   require_bounds(to_int(n[2]), to_int(n[3]));
   require(to_int(n[1]) >= to_int(n[2]) && to_int(n[1]) <= to_int(n[3]),
           "`zero_point` must be between `quant_min` and `quant_max`.");
