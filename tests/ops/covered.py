@@ -12,7 +12,6 @@ class Row:
     rtol: float = 1e-4
     atol: float = 1e-5
     gradient: bool = True
-    variants: bool = True  # in-place and out= forms
     strides: bool = True
 
     def __str__(self) -> str:
