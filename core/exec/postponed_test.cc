@@ -17,13 +17,13 @@ ProgramRef start(ProgramLayout layout, const std::string& body) {
       {.op = "aten::test", .module = std::move(module), .layout = std::move(layout)}));
 }
 
-// Adds `n` to its argument, in so many steps that compiling them takes a while; `n` makes it new.
-ProgramRef start_slow(int n, bool alias = false) {
+// Adds `n` to its argument; `n` makes it new. Compiling takes the longer the more steps it has.
+ProgramRef start_adding(int n, int steps, bool alias = false) {
   std::string chain = fmt::format(
       "%c = stablehlo.constant dense<{}.0> : tensor<8xf32>\n%z = stablehlo.constant dense<0.0> : "
       "tensor<8xf32>\n%v0 = stablehlo.add %0, %c : tensor<8xf32>\n",
       n);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < steps; ++i) {
     chain += fmt::format(
         "%t{0} = stablehlo.tanh %v{0} : tensor<8xf32>\n%m{0} = stablehlo.multiply %t{0}, %z : "
         "tensor<8xf32>\n%v{1} = stablehlo.add %v{0}, %m{0} : tensor<8xf32>\n",
@@ -31,8 +31,11 @@ ProgramRef start_slow(int n, bool alias = false) {
   }
   ProgramLayout layout{.arrays = {kVector}, .results = {kVector}};
   if (alias) layout.aliases = {{0, 0}};
-  return start(layout, chain + "%r0 = stablehlo.add %v60, %z : tensor<8xf32>");
+  return start(layout, chain + fmt::format("%r0 = stablehlo.add %v{}, %z : tensor<8xf32>", steps));
 }
+
+// Not ready before the next launch, however slow this thread is.
+ProgramRef start_slow(int n, bool alias = false) { return start_adding(n, 500, alias); }
 
 // One that the plugin refuses.
 ProgramRef start_broken(int n) {
@@ -78,6 +81,7 @@ TEST(Postponed, ArgumentsAreHeldAndDonated) {
 
 TEST(Postponed, FailureKeepsWhatWasToBeOverwritten) {
   const ArrayRef a = filled(5);
+  (void)launch(start_slow(4), {filled(1)});
   const auto results = launch(start_broken(1), {a}, {.donated = {0}});
   ASSERT_TRUE(results.ok());
   EXPECT_EQ(contents(results.value()[0]), Floats(8, 5));
@@ -90,6 +94,7 @@ TEST(Postponed, FailureKeepsWhatWasToBeOverwritten) {
 TEST(Postponed, FailureReachesWhoeverUsesTheResult) {
   const ProgramRef broken = start({.arrays = {kVector}, .results = {kVector}},
                                   "%r0 = stablehlo.no_such_operation %0 : tensor<8xf32>");
+  (void)launch(start_slow(5), {filled(1)});
   const auto first = launch(broken, {filled(1)});
   const auto second = launch(add_program(kVector), {first.value()[0], filled(1)});
   ASSERT_TRUE(second.ok());
@@ -102,7 +107,7 @@ TEST(Postponed, FailureReachesWhoeverUsesTheResult) {
 
 TEST(Postponed, ManyWaitForTheirPrograms) {
   ArrayRef value = filled(0);
-  for (int i = 0; i < 40; ++i) value = launch(start_slow(100 + i % 20), {value}).value()[0];
+  for (int i = 0; i < 40; ++i) value = launch(start_adding(100 + i % 20, 60), {value}).value()[0];
   float sum = 0;
   for (int i = 0; i < 40; ++i) sum += static_cast<float>(100 + i % 20);
   EXPECT_EQ(contents(value), Floats(8, sum));
